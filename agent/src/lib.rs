@@ -1,0 +1,1 @@
+//! heaptop agent.

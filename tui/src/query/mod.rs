@@ -1,0 +1,158 @@
+//! From a session and a question to rows. Screens, reports and exports all ask
+//! here, so that they cannot disagree.
+
+use crate::session::figures::{Estimate, Lifetime, Ratio};
+use std::sync::Arc;
+
+/// What is counted where one metric must be chosen: trees and exports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Metric {
+    /// Bytes that live.
+    InUseBytes,
+    /// Objects that live.
+    InUseObjects,
+    /// Bytes ever allocated.
+    AllocatedBytes,
+    /// Objects ever allocated.
+    AllocatedObjects,
+    /// Bytes promoted in completed cycles.
+    PromotedBytes,
+    /// Bytes that died young in completed cycles: minor-allocated less promoted.
+    ShortLivedBytes,
+}
+
+/// Columns of the callsites screen: what rows can be sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Column {
+    /// The callsite's name.
+    Callsite,
+    /// Bytes in use.
+    InUseBytes,
+    /// Objects in use.
+    InUseObjects,
+    /// Bytes ever allocated.
+    AllocatedBytes,
+    /// Objects ever allocated.
+    AllocatedObjects,
+    /// Bytes allocated per second over the last ten seconds.
+    AllocatedRate,
+    /// Objects allocated per second over the last ten seconds.
+    ObjectRate,
+    /// Promoted share of what was born young.
+    Promoted,
+    /// Share that died young.
+    ShortLived,
+    /// Median lifetime.
+    Lifetime,
+    /// In use over the last minutes.
+    Trend,
+}
+
+/// How the rows are wanted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Column to sort by.
+    pub sort: Column,
+    /// Largest first.
+    pub descending: bool,
+    /// Plain filter: rows whose callsite, file or callers contain this, ignoring
+    /// case. Empty: all rows.
+    pub filter: String,
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        Self { sort: Column::InUseBytes, descending: true, filter: String::new() }
+    }
+}
+
+/// Identity of a callsite or of a node in a tree: stable while names stand. It
+/// is a number for a function and line, or for a bare frame until it has a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeKey(pub u64);
+
+/// What a callsite or frame is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// Function, or `module+0x1234` until it has a name.
+    pub function: Arc<str>,
+    /// `file:line`, shortened to the path's telling end; empty when unknown.
+    pub location: Arc<str>,
+    /// Whether it has a name.
+    pub named: bool,
+}
+
+/// The figures of a group of callstacks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    /// Bytes that live.
+    pub in_use_bytes: Estimate,
+    /// Objects that live.
+    pub in_use_objects: Estimate,
+    /// Bytes ever allocated.
+    pub allocated_bytes: Estimate,
+    /// Objects ever allocated.
+    pub allocated_objects: Estimate,
+    /// Bytes allocated per second over the rate window.
+    pub allocated_rate: Estimate,
+    /// Objects allocated per second over the rate window.
+    pub object_rate: Estimate,
+    /// Promoted share, in bytes, of the blocks born young in completed cycles.
+    pub promoted: Ratio,
+    /// The rest of them: died before promotion.
+    pub short_lived: Ratio,
+    /// Median lifetime.
+    pub lifetime: Lifetime,
+    /// In use in bytes at equal steps in time, oldest first, ending now; empty
+    /// while nothing is known.
+    pub trend: Vec<f64>,
+}
+
+/// One row of the callsites screen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Which.
+    pub key: NodeKey,
+    /// Its name.
+    pub label: Label,
+    /// Its figures.
+    pub figures: Figures,
+}
+
+/// The callsites screen's content.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Rows in order.
+    pub rows: Vec<Row>,
+    /// The sum over the rows shown.
+    pub total: Figures,
+    /// Callsites before the filter.
+    pub of: usize,
+}
+
+/// Which way a tree opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Bottom-up: who calls it.
+    Callers,
+    /// Top-down: what it calls.
+    Callees,
+}
+
+/// A node of a caller tree. `children` are in order of the metric, largest first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// Which function and line.
+    pub key: NodeKey,
+    /// Its name.
+    pub label: Label,
+    /// The share of the focus that goes through this node, in the metric.
+    /// Recursion counts once a stack.
+    pub cum: Estimate,
+    /// What is allocated at this node itself, in the metric.
+    pub flat: Estimate,
+    /// `cum` over the root's `cum`, 0 to 1; for bars and percentages.
+    pub share: f64,
+    /// Nodes below.
+    pub children: Vec<Node>,
+}

@@ -1,0 +1,80 @@
+//! The figures that screens, reports and exports show: values with their
+//! uncertainty. Made by [`super::estimate`] alone.
+
+/// An estimate of bytes, objects, or either per second, with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Estimate {
+    /// Nothing is known: shown as `–`, never as 0.
+    Unknown,
+    /// Known without error: every byte was sampled.
+    Exact {
+        /// The value.
+        value: f64,
+    },
+    /// A value within an interval.
+    Interval {
+        /// The unbiased estimate.
+        value: f64,
+        /// Lower end of the 95 % interval, at least 0.
+        low: f64,
+        /// Upper end of the 95 % interval.
+        high: f64,
+        /// Sampled blocks behind it, at least 1; below 5 the figure is dimmed.
+        samples: u64,
+    },
+    /// No sample: the truth is below this, with 95 % confidence (3R).
+    Below {
+        /// The bound.
+        high: f64,
+    },
+    /// Too mixed for two sides (objects of sizes over 16:1): a one-sided bound.
+    AtLeast {
+        /// The bound, with 95 % confidence.
+        low: f64,
+        /// Sampled blocks behind it.
+        samples: u64,
+    },
+}
+
+/// A share between 0 and 1 with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Ratio {
+    /// Nothing is known.
+    Unknown,
+    /// A value within an interval; `low == high` when it is exact.
+    Interval {
+        /// The weighted share.
+        value: f64,
+        /// Lower end.
+        low: f64,
+        /// Upper end.
+        high: f64,
+        /// Sampled blocks behind it.
+        samples: u64,
+    },
+}
+
+/// How long blocks live, from a weighted Kaplan–Meier curve, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Lifetime {
+    /// Nothing is known.
+    Unknown,
+    /// Half of the blocks are dead by this age.
+    Median {
+        /// The median in nanoseconds.
+        ns: f64,
+        /// Lower end of its 95 % interval.
+        low_ns: f64,
+        /// Upper end of its 95 % interval; infinite when the curve does not come down to it.
+        high_ns: f64,
+        /// Deaths behind it.
+        samples: u64,
+    },
+    /// Over half of the blocks outlive the longest age that was followed.
+    Beyond {
+        /// That age in nanoseconds.
+        ns: f64,
+        /// Blocks behind it.
+        samples: u64,
+    },
+}

@@ -8,3 +8,4 @@
 
 pub mod query;
 pub mod session;
+pub mod symbols;

@@ -8,4 +8,6 @@
 
 pub mod query;
 pub mod session;
+pub mod source;
 pub mod symbols;
+pub mod terminal;

@@ -33,6 +33,8 @@ mod perf_map;
 mod tests;
 mod worker;
 
+pub(crate) use perf_map::inner_pid;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 

@@ -233,13 +233,13 @@ impl Wanted {
         match self {
             Self::Pid(pid) => socket_of(*pid),
             Self::Socket(path) => Ok(path.clone()),
-            Self::Name(name) => choose(name, survey().targets),
+            Self::Name(name) => choose(name, &survey().targets),
         }
     }
 }
 
 /// The target called `name`, or, without one, that whose name contains it.
-fn choose(name: &str, targets: Vec<Found>) -> Result<PathBuf, String> {
+fn choose(name: &str, targets: &[Found]) -> Result<PathBuf, String> {
     let exact: Vec<&Found> = targets.iter().filter(|f| f.target.hello.name == name).collect();
     let found = if exact.is_empty() {
         targets.iter().filter(|f| f.target.hello.name.contains(name)).collect()
@@ -358,11 +358,11 @@ mod tests {
             },
             status: None,
         };
-        let all = || vec![found(1, "api"), found(2, "api-test"), found(3, "web"), found(4, "web")];
-        assert_eq!(choose("api", all()), Ok("/1".into()));
-        assert_eq!(choose("test", all()), Ok("/2".into()));
-        assert!(choose("web", all()).unwrap_err().contains("3, 4"));
-        assert!(choose("db", all()).unwrap_err().contains("no target is called db"));
+        let all = vec![found(1, "api"), found(2, "api-test"), found(3, "web"), found(4, "web")];
+        assert_eq!(choose("api", &all), Ok("/1".into()));
+        assert_eq!(choose("test", &all), Ok("/2".into()));
+        assert!(choose("web", &all).unwrap_err().contains("3, 4"));
+        assert!(choose("db", &all).unwrap_err().contains("no target is called db"));
     }
 
     #[test]

@@ -83,15 +83,13 @@ pub(super) fn serve(path: &Path, behaviour: Behaviour) -> Fake {
     let (say, heard) = channel();
     let shared = Arc::clone(&over);
     let thread = std::thread::spawn(move || {
-        let mut calls = 0;
-        for stream in listener.incoming() {
+        for (call, stream) in listener.incoming().enumerate() {
             if shared.load(SeqCst) {
                 return;
             }
             let (say, over) = (say.clone(), Arc::clone(&shared));
             // Not joined: it ends when the viewer or the agent does.
-            std::thread::spawn(move || converse(&stream.unwrap(), behaviour, calls, &say, &over));
-            calls += 1;
+            std::thread::spawn(move || converse(&stream.unwrap(), behaviour, call, &say, &over));
         }
     });
     Fake { over, path: path.into(), thread: Some(thread), heard }

@@ -15,6 +15,7 @@ const BOUND: usize = 8 << 20;
 
 /// What wakes the drawing thread.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "few wait at a time; a box for each would cost more")]
 pub enum Event {
     /// From the target, or about it.
     Source(SourceEvent),

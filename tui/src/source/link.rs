@@ -113,11 +113,11 @@ impl Link {
         };
         let io =
             |error| LinkError::Io { doing: "start a thread for", socket: socket.into(), error };
-        let writing = Arc::clone(&shared);
+        let with_writer = Arc::clone(&shared);
         // The stream stands there before the first command can come.
         let stream = keeper.take_over(&greeted.stream);
         let named = |name: &str| std::thread::Builder::new().name(name.into());
-        named("heaptop-write").spawn(move || write_all(&waiting, &writing)).map_err(io)?;
+        named("heaptop-write").spawn(move || write_all(&waiting, &with_writer)).map_err(io)?;
         named("heaptop-read").spawn(move || keeper.run(greeted, stream)).map_err(io)?;
         Ok(Self { target, inbox, commands, shared })
     }

@@ -40,6 +40,7 @@ use crate::session::names::Named;
 
 /// What comes from a target and about it.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "few wait at a time; a box for each would cost more")]
 pub enum SourceEvent {
     /// A message, in the order of the wire. After a new connection the first one
     /// is a `Hello` again.

@@ -47,6 +47,13 @@ use crate::session::names::Named;
 /// A frame of one target.
 type Key = (u32, Frame);
 
+/// A frame to be named, with the module it lies in, if that was told.
+struct Task {
+    pid: u32,
+    frame: Frame,
+    module: Option<Arc<Module>>,
+}
+
 /// What waits for the worker.
 #[derive(Default)]
 struct Waiting {
@@ -77,7 +84,7 @@ impl Queue {
     /// The next frames to name: at most `most`, of one target, from the newest
     /// request, with the modules they lie in. Waits when there are none and
     /// `wait` is set; an empty answer means that nothing waits, `None` the end.
-    fn take(&self, most: usize, wait: bool) -> Option<Vec<(u32, Frame, Option<Arc<Module>>)>> {
+    fn take(&self, most: usize, wait: bool) -> Option<Vec<Task>> {
         let mut waiting = self.lock();
         loop {
             if waiting.closed {
@@ -94,7 +101,11 @@ impl Queue {
                         .into_iter()
                         .map(|frame| {
                             waiting.queued.remove(&(pid, frame));
-                            (pid, frame, waiting.modules.get(&(pid, frame.module)).cloned())
+                            Task {
+                                pid,
+                                frame,
+                                module: waiting.modules.get(&(pid, frame.module)).cloned(),
+                            }
                         })
                         .collect(),
                 );

@@ -142,9 +142,9 @@ fn inlined_functions_files_and_lines_are_found() {
     let inner = named
         .iter()
         .find(|n| {
-            let names = names(n);
-            names.starts_with(&["outer", "program::inlined"])
-                && names.get(2).is_some_and(|name| name.contains("with_capacity"))
+            let chain = names(n);
+            chain.starts_with(&["outer", "program::inlined"])
+                && chain.get(2).is_some_and(|name| name.contains("with_capacity"))
         })
         .expect("a call inside the inlined function");
     let is_at = |symbol: &Symbol, marker: &str| {
@@ -291,7 +291,7 @@ fn the_newest_request_comes_first_and_nothing_waits_twice() {
         if taken.is_empty() {
             break;
         }
-        order.extend(taken.iter().map(|(_, frame, _)| frame.offset));
+        order.extend(taken.iter().map(|task| task.frame.offset));
     }
     assert_eq!(order, [4, 5, 1, 2, 3]);
 }

@@ -8,11 +8,11 @@ use heaptop_protocol::callstack::{Frame, Module};
 use heaptop_protocol::ids::ModuleId;
 use rustc_hash::FxHashMap;
 
-use super::Queue;
 use super::cache::Cache;
 use super::files::FileId;
 use super::lookup::Lookup;
 use super::perf_map::PerfMap;
+use super::{Queue, Task};
 use crate::session::names::{Named, Symbol};
 
 /// Frames in an answer at most.
@@ -49,11 +49,11 @@ impl Worker {
                 since = Instant::now();
             }
             // New code may have come since: one look for all these frames.
-            let outside = frames.iter().find(|(_, frame, _)| frame.module == ModuleId::UNKNOWN);
-            if let Some(&(pid, ..)) = outside {
-                self.perf_maps.entry(pid).or_default().refresh(pid);
+            let outside = frames.iter().find(|task| task.frame.module == ModuleId::UNKNOWN);
+            if let Some(task) = outside {
+                self.perf_maps.entry(task.pid).or_default().refresh(pid);
             }
-            for (pid, frame, module) in frames {
+            for Task { pid, frame, module } in frames {
                 let symbols = self.name(pid, frame, module.as_ref());
                 named.push(Named { frame, symbols });
                 if since.elapsed() >= PATIENCE {

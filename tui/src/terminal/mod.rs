@@ -87,16 +87,10 @@ pub fn run(inbox: &Arc<Inbox>, ui: &mut impl Ui) -> io::Result<Ended> {
     let ended = Loop { inbox, screen: &mut screen, due: None, drawn: None }.run(ui);
     let restored = screen.leave();
     drop(listeners);
-    match ended {
-        // Every write fails once the terminal is gone; that is not our fault.
+    match ended.and_then(|ended| restored.map(|()| ended)) {
+        // Every write fails once the terminal is gone; that is no error of ours.
         Err(error) if gone(&error) => Ok(Ended::TerminalGone),
-        Ok(ended) => {
-            if ended != Ended::TerminalGone {
-                restored?;
-            }
-            Ok(ended)
-        }
-        Err(error) => Err(error),
+        other => other,
     }
 }
 

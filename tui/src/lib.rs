@@ -6,5 +6,8 @@
 //!                       app               export: SVG
 //! ```
 
+pub mod app;
+pub mod export;
 pub mod query;
 pub mod session;
+pub mod view;

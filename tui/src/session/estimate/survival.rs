@@ -132,22 +132,21 @@ impl Table {
     pub fn median(&self) -> Lifetime {
         let steps = self.curve();
         let Some(last) = steps.last() else { return Lifetime::Unknown };
-        let Some(at) = steps.iter().position(|s| s.survival <= 0.5) else {
+        let Some(at) = steps.iter().position(|s| s.after.survival <= 0.5) else {
             return Lifetime::Beyond { ns: last.end, samples: self.n_blocks };
         };
-        // Rejected on the one side while S is clearly above ½, on the other once
-        // it is clearly below.
-        let low_ns = steps
+        let low_ns = match steps.iter().position(|s| s.after.could_be_half(true)) {
+            // Too few at the outset to tell anything from one half.
+            Some(0) if steps[0].before.could_be_half(true) => 0.0,
+            Some(i) => steps[i].where_half_is(|curve| curve.could_be_half(true)),
+            None => steps[at].begin,
+        };
+        let high_ns = steps[at..]
             .iter()
-            .position(|s| s.could_be_half(true))
-            .map_or(0.0, |i| if i == 0 { steps[0].begin } else { steps[i].begin });
-        let high_ns =
-            steps[at..].iter().find(|s| !s.could_be_half(false)).map_or(f64::INFINITY, |s| s.end);
+            .find(|s| !s.after.could_be_half(false))
+            .map_or(f64::INFINITY, |s| s.where_half_is(|curve| !curve.could_be_half(false)));
         let step = steps[at];
-        let before = if at == 0 { 1.0 } else { steps[at - 1].survival };
-        // Deaths spread over the bucket: interpolated, in the logarithm of age.
-        let part = ((before - 0.5) / (before - step.survival)).clamp(0.0, 1.0);
-        let ns = step.begin + (step.end - step.begin) * part;
+        let ns = step.at_survival(0.5);
         Lifetime::Median {
             ns,
             low_ns: low_ns.min(ns),
@@ -169,29 +168,30 @@ impl Table {
         let mut risk = Mass { w: d.w + c.w - e.w, w2: d.w2 + c.w2 - e.w2 };
         let noise = 1e-9 * (d.w + c.w);
         let mut steps = Vec::with_capacity(self.range.len());
-        let (mut survival, mut variance, mut n_eff) = (1.0, 0.0, 0.0);
+        let (mut point, mut variance) = (Point { survival: 1.0, n_eff: 0.0 }, 0.0);
         for b in self.range.clone() {
             let (d, e, c) = (self.deaths[b], self.entries[b], self.censored[b]);
             let r = (risk.w + (e.w - c.w) / 2.0).max(d.w);
             let r2 = (risk.w2 + (e.w2 - c.w2) / 2.0).max(d.w2);
             if r > noise {
-                let h = (d.w / r).min(1.0);
-                if survival == 1.0 && d.w == 0.0 {
-                    n_eff = r * r / r2;
+                if point.survival == 1.0 {
+                    point.n_eff = r * r / r2;
                 }
+                let before = point;
                 if d.w > 0.0 {
-                    survival *= 1.0 - h;
-                    if survival > 1e-12 {
-                        let miss = 1.0 - h;
+                    let h = (d.w / r).min(1.0);
+                    let miss = 1.0 - h;
+                    point.survival *= miss;
+                    if point.survival > 1e-12 {
                         variance +=
                             (d.w2 * miss * miss + (r2 - d.w2) * h * h) / (r * r * miss * miss);
-                        n_eff = (1.0 - survival) / (survival * variance);
+                        point.n_eff = (1.0 - point.survival) / (point.survival * variance);
                     } else {
-                        survival = 0.0;
-                        n_eff = if n_eff > 0.0 { n_eff } else { r * r / r2 };
+                        // All dead: as many as before say so.
+                        point.survival = 0.0;
                     }
                 }
-                steps.push(Step { begin: begins(b), end: begins(b + 1), survival, n_eff });
+                steps.push(Step { begin: begins(b), end: begins(b + 1), before, after: point });
             }
             risk.w += e.w - d.w - c.w;
             risk.w2 += e.w2 - d.w2 - c.w2;
@@ -200,25 +200,66 @@ impl Table {
     }
 }
 
+/// The curve at one age.
 #[derive(Debug, Clone, Copy)]
-struct Step {
-    begin: f64,
-    end: f64,
+struct Point {
     survival: f64,
     n_eff: f64,
 }
 
-impl Step {
+impl Point {
     /// Whether a one-sided binomial test at 2.5 % lets S be ½: from above, or
     /// from below.
-    fn could_be_half(&self, from_above: bool) -> bool {
+    fn could_be_half(self, from_above: bool) -> bool {
+        // Far from the limit the normal approximation decides as well.
+        let z = (2.0 * self.survival - 1.0) * self.n_eff.sqrt();
+        let z = if from_above { z } else { -z };
+        if z < 0.5 || z > 5.0 {
+            return z < 0.5;
+        }
         let alive = self.n_eff * self.survival;
         let dead = self.n_eff - alive;
         let tail = if from_above {
-            if dead < 0.0 { 0.0 } else { beta::lower(alive, dead + 1.0, 0.5) }
+            beta::lower(alive, dead + 1.0, 0.5)
         } else {
             beta::lower(dead, alive + 1.0, 0.5)
         };
         tail > 0.025
+    }
+}
+
+/// The curve over one bucket of age. Deaths are taken as spread evenly.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    begin: f64,
+    end: f64,
+    before: Point,
+    after: Point,
+}
+
+impl Step {
+    /// The age at which the curve comes down to `survival`.
+    fn at_survival(&self, survival: f64) -> f64 {
+        let fall = self.before.survival - self.after.survival;
+        let part = if fall > 0.0 { (self.before.survival - survival) / fall } else { 1.0 };
+        self.begin + (self.end - self.begin) * part.clamp(0.0, 1.0)
+    }
+
+    /// The age at which `turned` becomes true, which it is at the end.
+    fn where_half_is(&self, turned: impl Fn(Point) -> bool) -> f64 {
+        let at = |part: f64| Point {
+            survival: self.before.survival + (self.after.survival - self.before.survival) * part,
+            n_eff: self.before.n_eff + (self.after.n_eff - self.before.n_eff) * part,
+        };
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..6 {
+            let middle = f64::midpoint(low, high);
+            if turned(at(middle)) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        self.begin + (self.end - self.begin) * f64::midpoint(low, high)
     }
 }

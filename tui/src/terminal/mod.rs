@@ -22,6 +22,7 @@
 //!    and a failed write says so too.
 
 mod input;
+mod live;
 mod screen;
 mod suspend;
 #[cfg(test)]
@@ -34,6 +35,7 @@ use std::time::{Duration, Instant};
 use crate::source::SourceEvent;
 use crate::source::inbox::{Event, Inbox, Signal};
 use input::Listeners;
+pub use live::run;
 use screen::Screen;
 
 /// Shortest time between two drawings of what the target sends.
@@ -81,7 +83,7 @@ pub enum Ended {
 }
 
 /// Runs the screen until it ends, and restores the terminal.
-pub fn run(inbox: &Arc<Inbox>, ui: &mut impl Ui) -> io::Result<Ended> {
+pub fn run_ui(inbox: &Arc<Inbox>, ui: &mut impl Ui) -> io::Result<Ended> {
     let listeners = Listeners::start(inbox)?;
     let mut screen = Screen::enter()?;
     let ended = Loop { inbox, screen: &mut screen, due: None, drawn: None }.run(ui);

@@ -4,6 +4,7 @@
 //! the signal thread have to leave them too. Leaving twice does nothing.
 
 use std::io::{self, BufWriter, Stdout, Write};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ThreadId;
@@ -29,7 +30,9 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 
 /// The terminal, while it is ours.
 pub(super) struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    /// Never dropped: dropping shows the cursor and, should that fail, panics on
+    /// a terminal that is gone. The cursor is shown by [`leave`].
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
     hook: Hook,
 }
 
@@ -41,7 +44,7 @@ impl Screen {
             Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(BUFFER, io::stdout())))
         });
         match entered {
-            Ok(terminal) => Ok(Self { terminal, hook }),
+            Ok(terminal) => Ok(Self { terminal: ManuallyDrop::new(terminal), hook }),
             Err(error) => {
                 let _ = leave();
                 Err(error)

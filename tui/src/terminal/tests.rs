@@ -81,7 +81,7 @@ fn terminal_process() {
     let inbox = Arc::new(Inbox::default());
     let mut ui =
         Letters { last: '0', changed: true, draws: 0, size: (0, 0), inbox: Arc::clone(&inbox) };
-    let ended = run(&inbox, &mut ui).unwrap();
+    let ended = run_ui(&inbox, &mut ui).unwrap();
     let _ = writeln!(io::stdout(), "{ended:?} after {} draws", ui.draws);
     std::process::exit(7);
 }

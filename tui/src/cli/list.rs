@@ -162,7 +162,7 @@ pub(super) mod tests {
         assert_eq!(lines[0], " PID  NAME        KIND    INTERVAL      IN USE          UPTIME");
         assert!(lines[1].starts_with("  12  orders-api  linked  1 in 512 KiB  "), "{out}");
         assert!(lines[2].starts_with("4711  evil�[2J    linked  –             –"), "{out}");
-        assert!(lines[2].ends_with("1 min"), "{out}");
+        assert!(lines[2].ends_with("1 m"), "{out}");
     }
 
     #[test]

@@ -96,10 +96,13 @@ pub fn run_ui(inbox: &Arc<Inbox>, ui: &mut impl Ui) -> io::Result<Ended> {
     }
 }
 
-/// Whether a write failed because nobody is at the other end.
+/// Whether the terminal refuses because it is gone: writes fail so, its size is
+/// not to be had, `/dev/tty` cannot be opened.
 fn gone(error: &io::Error) -> bool {
+    use rustix::io::Errno;
     error.kind() == io::ErrorKind::BrokenPipe
-        || error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
+        || Errno::from_io_error(error)
+            .is_some_and(|errno| [Errno::IO, Errno::NXIO, Errno::NOTTY].contains(&errno))
 }
 
 struct Loop<'a> {

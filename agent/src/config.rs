@@ -1,22 +1,5 @@
 //! Configuration: in the program by [`Builder`], from outside by the
-//! environment, which wins.
-//!
-//! | variable | meaning | default |
-//! |---|---|---|
-//! | `HEAPTOP` | `on`; `off`: the agent does nothing at all; `dormant`: it is there and can be switched on from the viewer | `on` |
-//! | `HEAPTOP_INTERVAL` | R: mean bytes between samples; 1 records every block exactly | `512K` |
-//! | `HEAPTOP_NURSERY` | N: size of the virtual minor heap | `2M` |
-//! | `HEAPTOP_MAX_YOUNG` | largest block that is born young | `2K` |
-//! | `HEAPTOP_PHASE` | φ: where in the first minor cycle the clock begins | random |
-//! | `HEAPTOP_DEPTH` | most frames of a callstack, up to 128 | `128` |
-//! | `HEAPTOP_MEMORY` | bound of the agent's memory, from 1 MiB on | `64M` |
-//! | `HEAPTOP_SEED` | seed of the random numbers | random |
-//! | `HEAPTOP_NAME` | what the viewer calls the program | its executable |
-//! | `HEAPTOP_DIR` | directory of the socket | `$XDG_RUNTIME_DIR/heaptop`, else `heaptop-UID` in the temporary directory |
-//!
-//! Sizes are bytes, or have a suffix: `K`, `KB`, `KiB`, and likewise M and G, all
-//! binary. A value that makes no sense is told in a sentence on standard error
-//! and to the viewer, and the default holds.
+//! environment, which wins. The table stands in the crate's documentation.
 //!
 //! All this is read inside the first allocation of the process: no allocation,
 //! no formatting here.
@@ -28,7 +11,7 @@ use std::ffi::CStr;
 
 /// Settings made in the program's source; the environment wins over them.
 #[derive(Debug, Clone, Copy)]
-pub struct Builder {
+pub(crate) struct Builder {
     pub(crate) interval_bytes: u64,
     pub(crate) nursery_bytes: u64,
     pub(crate) max_young_bytes: u64,
@@ -54,7 +37,7 @@ impl Builder {
 }
 
 /// The environment variables, in the order of [`Notices`]' bits.
-pub const VARIABLES: [&CStr; 9] = [
+const VARIABLES: [&CStr; 9] = [
     c"HEAPTOP",
     c"HEAPTOP_INTERVAL",
     c"HEAPTOP_NURSERY",
@@ -80,7 +63,7 @@ const WANTED: [&str; 9] = [
 
 /// Which variables were unusable: bit i is that of `VARIABLES[i]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Notices(u16);
+pub(crate) struct Notices(u16);
 
 impl Notices {
     /// A sentence each. Allocates: for the agent's own thread.
@@ -103,7 +86,7 @@ impl Notices {
 
 /// Settings in force.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Do nothing at all.
     pub off: bool,
     /// Start without sampling.
@@ -234,7 +217,10 @@ mod tests {
     #[test]
     fn nothing_set_is_the_default() {
         let s = read(&[]);
-        assert_eq!((s.interval.bytes(), s.nursery_bytes, s.max_young_bytes), (524_288, 2 << 20, 2048));
+        assert_eq!(
+            (s.interval.bytes(), s.nursery_bytes, s.max_young_bytes),
+            (524_288, 2 << 20, 2048)
+        );
         assert_eq!((s.depth, s.memory_bytes, s.off, s.dormant), (128, 64 << 20, false, false));
         assert_eq!(s.notices, Notices::default());
     }

@@ -70,11 +70,6 @@ fn fingerprint(frames: &[u64], truncated: bool) -> u64 {
 }
 
 impl Callstacks {
-    /// Bytes of a region that `slots` slots and `words` frames take.
-    pub const fn bytes(slots: usize, words: usize) -> usize {
-        (2 * slots + words) * size_of::<AtomicU64>() + 3 * 64
-    }
-
     /// An empty table of `slots` slots, a power of two, with room for `words`
     /// frames altogether.
     pub fn new(region: &mut Region, slots: usize, words: usize) -> Option<Self> {
@@ -164,12 +159,33 @@ impl Callstacks {
     }
 }
 
+impl Callstacks {
+    /// Replaces each frame of a published stack by what `f` makes of it: the
+    /// agent's thread turns addresses into places in modules while it knows
+    /// them. Lookups go by fingerprint and do not see the frames.
+    pub fn rewrite(&self, id: u32, mut f: impl FnMut(u64) -> u64) {
+        let Some(place) = (id as usize).checked_sub(1).and_then(|at| self.places.get(at)) else {
+            return;
+        };
+        let place = place.load(Acquire);
+        let len = (place >> LEN_SHIFT) as usize & 0xffff;
+        let start = (place >> OFFSET_SHIFT) as usize;
+        if place & PUBLISHED != 0
+            && let Some(words) = self.arena.get(start..start + len)
+        {
+            for w in words {
+                w.store(f(w.load(Relaxed)), Relaxed);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn table(slots: usize, words: usize) -> Callstacks {
-        let mut region = Region::new(Callstacks::bytes(slots, words)).unwrap();
+        let mut region = Region::new((2 * slots + words) * 8 + 3 * 64).unwrap();
         Callstacks::new(&mut region, slots, words).unwrap()
     }
 

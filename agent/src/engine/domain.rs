@@ -169,8 +169,7 @@ impl Domain {
         let (hit, mut gap) = match self.interval() {
             Some(interval) if size > to_sample => {
                 let behind = size - to_sample - 1;
-                let (n_samples, gap) =
-                    rng.samples(behind, self.lambda.get(), self.ln_miss.get());
+                let (n_samples, gap) = rng.samples(behind, self.lambda.get(), self.ln_miss.get());
                 (Some(Hit { n_samples, interval }), gap)
             }
             Some(_) => (None, to_sample - size),
@@ -226,7 +225,9 @@ impl Rate {
         let generation = (word / Self::GENERATION).wrapping_add(1) & (u32::MAX >> 1) as u64;
         let generation = if generation == 0 { 1 } else { generation };
         Self::from_word(
-            generation * Self::GENERATION | if on { Self::ON } else { 0 } | interval.bytes() as u64,
+            (generation * Self::GENERATION)
+                | if on { Self::ON } else { 0 }
+                | interval.bytes() as u64,
         )
     }
 

@@ -19,6 +19,11 @@
 //!    `main`, sets the engine up; who comes meanwhile passes through.
 //! 5. **After a fork** the child passes through for ever: [`region::ForkMark`].
 
+// The fast paths must be part of their callers, whatever the optimiser thinks.
+#![allow(clippy::inline_always)]
+// A `Taken` and a `Stop` are given up by being passed: that is their meaning.
+#![allow(clippy::needless_pass_by_value)]
+
 pub mod callstack;
 pub mod domain;
 pub mod hook;
@@ -60,6 +65,10 @@ const OFF: u8 = 3;
 static STATE: AtomicU8 = AtomicU8::new(NEW);
 static ENGINE: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
 static WHY_OFF: AtomicU8 = AtomicU8::new(0);
+
+// SAFETY: all fields are shared by atomics or never written, but `rest`, which
+// only the one thread that serves the agent takes: `take_rest` says so.
+unsafe impl Sync for Engine {}
 
 struct Place(UnsafeCell<MaybeUninit<Engine>>);
 // SAFETY: written once, by the thread that moved STATE from NEW to STARTING, and
@@ -110,6 +119,8 @@ pub struct Engine {
     pub callstacks: Callstacks,
     /// What was wrong with the environment.
     pub notices: Notices,
+    /// What of the region is left, for the agent's thread to take.
+    rest: std::cell::Cell<Option<Region>>,
     /// The bound that was set, in bytes.
     pub memory_bytes: usize,
     /// What the program wants to be called; empty for its executable's name.
@@ -198,11 +209,7 @@ impl Engine {
         let entries = Tracker::entries_in(share(shares::TRACKER));
         let slots = (bound / shares::BYTES_A_SLOT).next_power_of_two();
         let words = share(shares::FRAMES) / size_of::<AtomicU64>();
-        let bytes = Tracker::bytes(entries)
-            + Callstacks::bytes(slots, words)
-            + MAX_DOMAINS * size_of::<AtomicU32>()
-            + 4096;
-        let mut region = Region::new(bytes).ok_or(WhyOff::NoMemory)?;
+        let mut region = Region::new(bound).ok_or(WhyOff::NoMemory)?;
         let cut = |region: &mut Region| {
             Some((
                 Tracker::new(region, entries)?,
@@ -237,6 +244,7 @@ impl Engine {
             tracker,
             callstacks,
             notices: settings.notices,
+            rest: std::cell::Cell::new(Some(region)),
             memory_bytes: bound,
             name: settings.name,
         })
@@ -257,8 +265,7 @@ impl Engine {
     /// Another rate, for all threads, each at its next stop. For the agent's
     /// thread.
     pub fn set_rate(&self, interval: Interval, on: bool) {
-        self.word
-            .store(Rate::following(self.word.load(Relaxed), interval, on).word, Relaxed);
+        self.word.store(Rate::following(self.word.load(Relaxed), interval, on).word, Relaxed);
     }
 
     /// The next number of a birth or death.
@@ -290,7 +297,7 @@ impl Engine {
 
     /// A sampled path that began at `entered_ns` is at its end.
     fn took(&self, entered_ns: u64) {
-        if self.samples.fetch_add(1, Relaxed) % TIMED == 0 {
+        if self.samples.fetch_add(1, Relaxed).is_multiple_of(TIMED) {
             let ns = sys::monotonic_ns().wrapping_sub(entered_ns);
             self.cost_ns.fetch_add(ns.wrapping_mul(TIMED), Relaxed);
         }
@@ -306,9 +313,13 @@ impl Engine {
         self.cost_ns.load(Relaxed)
     }
 
-    /// Whether this is the process that started the engine.
-    pub fn is_here(&self) -> bool {
-        self.fork_mark.is_here()
+    /// What of the region is left; once.
+    ///
+    /// # Safety
+    ///
+    /// Only one thread may ever call this.
+    pub unsafe fn take_rest(&self) -> Option<Region> {
+        self.rest.take()
     }
 
     /// Bytes of the region that were ever touched, about.

@@ -52,8 +52,18 @@ impl Region {
         Some(Self { base: map(bytes)?, bytes, cut: 0 })
     }
 
-    /// Cuts a slice of `n`; `None` when the region is used up.
+    /// Cuts a slice of `n` to be shared; `None` when the region is used up.
     pub fn slice<T: Zeroable>(&mut self, n: usize) -> Option<&'static [T]> {
+        self.slice_mut(n).map(|s| &*s)
+    }
+
+    /// Bytes that are left to cut.
+    pub const fn rest_bytes(&self) -> usize {
+        self.bytes - self.cut
+    }
+
+    /// Cuts a slice of `n` for one owner; `None` when the region is used up.
+    pub fn slice_mut<T: Zeroable>(&mut self, n: usize) -> Option<&'static mut [T]> {
         let start = self.cut.next_multiple_of(align_of::<T>().max(64));
         let end = start.checked_add(n.checked_mul(size_of::<T>())?)?;
         if end > self.bytes {
@@ -61,9 +71,9 @@ impl Region {
         }
         self.cut = end;
         // SAFETY: the range lies within the mapping, which is never unmapped, is
-        // aligned (the base to a page), cut only once, and zero, which is valid
-        // for T. T is Sync, and handed out shared only.
-        Some(unsafe { std::slice::from_raw_parts((self.base + start) as *const T, n) })
+        // aligned (the base to a page), cut only once, so that nothing else
+        // refers to it, and zero, which is valid for T.
+        Some(unsafe { std::slice::from_raw_parts_mut((self.base + start) as *mut T, n) })
     }
 }
 

@@ -39,15 +39,15 @@ impl Rng {
     }
 
     fn next(&mut self) -> u64 {
-        let [a, b, c, d] = &mut self.0;
-        let result = a.wrapping_add(*d).rotate_left(23).wrapping_add(*a);
-        let t = *b << 17;
-        *c ^= *a;
-        *d ^= *b;
-        *b ^= *c;
-        *a ^= *d;
-        *c ^= t;
-        *d = d.rotate_left(45);
+        let s = &mut self.0;
+        let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
+        let shifted = s[1] << 17;
+        s[2] ^= s[0];
+        s[3] ^= s[1];
+        s[1] ^= s[2];
+        s[0] ^= s[3];
+        s[2] ^= shifted;
+        s[3] = s[3].rotate_left(45);
         result
     }
 
@@ -86,7 +86,9 @@ impl Rng {
         }
     }
 
-    /// Binomial(n, p) for p ≤ ½ and n·p ≥ 10, by transformed rejection.
+    /// Binomial(n, p) for p ≤ ½ and n·p ≥ 10, by transformed rejection. The names
+    /// are the paper's.
+    #[allow(clippy::many_single_char_names)]
     fn binomial(&mut self, n: u64, p: f64) -> u64 {
         let n_f = n as f64;
         let spread = (n_f * p * (1.0 - p)).sqrt();

@@ -332,7 +332,7 @@ impl Tracker {
         let mut births = self.births.swap(0, Acquire);
         while let Some((index, entry)) = self.linked(births) {
             births = entry.next_birth.load(Relaxed);
-            birth(index, self.read_birth(entry));
+            birth(index, Self::read_birth(entry));
         }
         while let Some((index, entry)) = self.linked(deaths) {
             deaths = entry.next.load(Relaxed);
@@ -351,7 +351,7 @@ impl Tracker {
         Some((index, self.entries.get(index as usize)?))
     }
 
-    fn read_birth(&self, entry: &Entry) -> Birth {
+    fn read_birth(entry: &Entry) -> Birth {
         let flags = entry.flags.load(Relaxed);
         Birth {
             id: entry.state.load(Relaxed) >> STATE_BITS,
@@ -376,14 +376,12 @@ impl Tracker {
 
     /// The birth of an entry that was collected and not yet released.
     pub fn birth_of(&self, index: u32) -> Option<Birth> {
-        self.entries.get(index as usize).map(|e| self.read_birth(e))
+        self.entries.get(index as usize).map(Self::read_birth)
     }
 
     /// Whether a dying entry had been promoted, or was major from birth.
     pub fn died_major(&self, index: u32) -> bool {
-        self.entries
-            .get(index as usize)
-            .is_some_and(|e| e.flags.load(Relaxed) & WAS_MAJOR_BIT != 0)
+        self.entries.get(index as usize).is_some_and(|e| e.flags.load(Relaxed) & WAS_MAJOR_BIT != 0)
     }
 
     /// Makes a young block major; false if it is dying or gone.
@@ -422,7 +420,7 @@ impl Tracker {
         if entry.known.load(Relaxed) == 0 {
             return None;
         }
-        let birth = self.read_birth(entry);
+        let birth = Self::read_birth(entry);
         match self.life(index, birth.id) {
             Life::Young => Some((birth, true)),
             Life::Major => Some((birth, false)),
@@ -492,10 +490,10 @@ mod tests {
         let t = tracker(10);
         assert!(t.birth(&birth(1, 0x1000)) && t.birth(&birth(2, 0x2000)));
         let (births, deaths) = collect(&t);
-        assert_eq!(births.iter().map(|x| x.1).collect::<Vec<_>>(), [
-            birth(1, 0x1000),
-            birth(2, 0x2000)
-        ]);
+        assert_eq!(
+            births.iter().map(|x| x.1).collect::<Vec<_>>(),
+            [birth(1, 0x1000), birth(2, 0x2000)]
+        );
         assert!(deaths.is_empty());
         assert!(t.take(0x3000).is_none());
         let taken = t.take(0x1000).unwrap();
@@ -591,7 +589,9 @@ mod tests {
                             dead.push(i);
                         },
                     );
-                    dead.into_iter().for_each(|i| t.release(i));
+                    for i in dead {
+                        t.release(i);
+                    }
                     if last {
                         return (b, d);
                     }

@@ -1,0 +1,4 @@
+//! heaptop, end to end: real targets, a real agent, and the real viewer in a
+//! pseudo-terminal. One binary, one module a promise.
+
+mod exact;

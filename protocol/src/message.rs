@@ -346,6 +346,8 @@ macro_rules! messages {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $kind:literal $variant:ident($payload:ty),)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq)]
+        // A status is large, comes a few times a second, and is not kept in bulk.
+        #[allow(clippy::large_enum_variant)]
         pub enum $name {
             $($(#[$variant_doc])* $variant($payload),)*
         }

@@ -1,0 +1,533 @@
+//! The books: what the agent's thread makes of births and deaths.
+//!
+//! [`Ledger::pass`] takes what the target's threads left in the tracker, in the
+//! order of their numbers, and keeps
+//!
+//! - **totals** by callstack and over all: in use, allocated, minor, promoted;
+//! - the **peak** of the in-use estimate, with each callstack's share of it;
+//! - the **history** of totals, a point a second, the resolution halved when full;
+//! - the **events**, for who is attached.
+//!
+//! One thread writes, so nothing here is atomic. Records and history lie in the
+//! engine's region, within the user's bound.
+//!
+//! **Promotion.** A young block is decided once: at its death, if that falls in
+//! the cycle of its birth (it died young) or after (it had been promoted), or
+//! when its cycle has turned while it lives. `waiting` holds the young blocks of
+//! the running cycle. The clock is read after the births are taken, so none of
+//! them can belong to a later cycle than the one it shows. Blocks that died young
+//! in the running cycle stay in `pending` until it ends, since rates are of
+//! completed cycles only.
+//!
+//! **The peak's table** without copying a table at each new peak: `epoch` counts
+//! peaks. A record that changes for the first time since the last one first
+//! keeps what it had (`at_peak`, stamped with the epoch). A record with an older
+//! stamp has not changed since, so its present value is the peak's.
+
+use crate::engine::callstack::{self, Published};
+use crate::engine::region::{Region, Zeroable};
+use crate::engine::tracker::{Birth, Cause, Death, Life};
+use crate::engine::{Engine, sys};
+use heaptop_protocol::estimate::{Interval, Weight};
+use heaptop_protocol::event::{self, Alloc, Dealloc, Event, Moment, Promote};
+use heaptop_protocol::ids::{BlockId, StackId, ThreadId};
+use heaptop_protocol::message::{HistoryPoint, LiveBlock};
+use heaptop_protocol::totals::{StackInUse, StackTotals, Total, Totals};
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What is kept of a callstack.
+#[derive(Debug, Clone, Copy, Default)]
+struct Record {
+    /// The engine's number.
+    raw: u32,
+    totals: Totals,
+    /// Blocks of the running cycle that died young in it.
+    pending: Total,
+    at_peak: Total,
+    peak_epoch: u64,
+    /// The pass that changed it last.
+    changed: u64,
+}
+
+// SAFETY: numbers only; zero bytes are an empty record.
+unsafe impl Zeroable for Record {}
+
+/// A history point as it lies in the region: rss 0 is unknown.
+#[derive(Debug, Clone, Copy, Default)]
+struct Point {
+    time_ns: u64,
+    in_use_bytes: f64,
+    allocated_bytes: f64,
+    promoted_bytes: f64,
+    rss_bytes: u64,
+}
+
+// SAFETY: numbers only; zero bytes are a point of zeroes.
+unsafe impl Zeroable for Point {}
+
+/// A young block that lived at the last pass.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    index: u32,
+    id: u64,
+    cycle: u64,
+}
+
+const HISTORY_POINTS: usize = 4096;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// See the module.
+pub struct Ledger {
+    engine: &'static Engine,
+    records: &'static mut [Record],
+    /// Records in use; `records[0]` is `(other stacks)`.
+    known: usize,
+    /// From the engine's stack numbers to records, plus one.
+    by_raw: Vec<u32>,
+    history: &'static mut [Point],
+    history_len: usize,
+    history_step_ns: u64,
+    totals: Totals,
+    waiting: VecDeque<Waiting>,
+    /// Records with something in `pending`, and the cycle it belongs to.
+    pending: Vec<u32>,
+    cycle: u64,
+    epoch: u64,
+    peak: Total,
+    peak_ns: u64,
+    pass: u64,
+    /// Blocks with ids below this were discarded.
+    forget_before: u64,
+    unplaced: u64,
+    arrivals: Vec<Arrival>,
+    events: Vec<Event>,
+    new_stacks: Vec<StackId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Arrival {
+    seq: u64,
+    index: u32,
+    /// `None`: a birth.
+    death: Option<Death>,
+}
+
+impl Ledger {
+    /// Empty books in `region`; `None` when it is too small.
+    pub fn new(engine: &'static Engine, mut region: Region) -> Option<Self> {
+        let history = region.slice_mut(HISTORY_POINTS.min(region.rest_bytes() / 4 / 40))?;
+        let room = region.rest_bytes().checked_sub(64)? / size_of::<Record>();
+        let records: &mut [Record] = region.slice_mut(room.min(engine.callstacks.slots() + 1))?;
+        records.first_mut()?.raw = callstack::OTHER;
+        Some(Self {
+            engine,
+            records,
+            known: 1,
+            by_raw: vec![0; engine.callstacks.slots() + 1],
+            history,
+            history_len: 0,
+            history_step_ns: SECOND_NS,
+            totals: Totals::default(),
+            waiting: VecDeque::new(),
+            pending: Vec::new(),
+            cycle: 0,
+            epoch: 0,
+            peak: Total::default(),
+            peak_ns: 0,
+            pass: 0,
+            forget_before: 0,
+            unplaced: 0,
+            arrivals: Vec::new(),
+            events: Vec::new(),
+            new_stacks: Vec::new(),
+        })
+    }
+
+    fn since_start(&self, monotonic_ns: u64) -> u64 {
+        monotonic_ns.saturating_sub(self.engine.started_ns)
+    }
+
+    /// Now.
+    pub fn now(&self) -> Moment {
+        Moment {
+            seq: self.engine.seq(),
+            time_ns: self.since_start(sys::monotonic_ns()),
+            clock: self.engine.clock.load(Relaxed),
+        }
+    }
+
+    /// Takes up what has happened. Events and new stacks of the last pass are gone.
+    pub fn pass(&mut self) {
+        self.pass += 1;
+        self.events.clear();
+        self.new_stacks.clear();
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        arrivals.clear();
+        let deaths = std::cell::RefCell::new(&mut arrivals);
+        self.engine.tracker.collect(
+            |index, b| deaths.borrow_mut().push(Arrival { seq: b.id, index, death: None }),
+            |index, d| deaths.borrow_mut().push(Arrival { seq: d.seq, index, death: Some(d) }),
+        );
+        let now = self.now();
+        self.turn(self.engine.nursery.cycle(now.clock), now);
+        arrivals.sort_unstable_by_key(|a| a.seq);
+        for &Arrival { index, death, .. } in &arrivals {
+            match death {
+                None => self.birth(index, now),
+                Some(death) => self.death(index, death),
+            }
+        }
+        self.arrivals = arrivals;
+        if self.waiting.len() > 1024 + 2 * self.engine.tracker.live() as usize {
+            let engine = self.engine;
+            self.waiting.retain(|w| engine.tracker.life(w.index, w.id) == Life::Young);
+        }
+    }
+
+    /// The minor cycle is now `cycle`: what waited for its end is decided.
+    fn turn(&mut self, cycle: u64, now: Moment) {
+        if cycle <= self.cycle {
+            return;
+        }
+        self.cycle = cycle;
+        for record in std::mem::take(&mut self.pending) {
+            if let Some(r) = self.records.get_mut(record as usize) {
+                let died_young = std::mem::take(&mut r.pending);
+                r.totals.minor.merge(&died_young);
+                r.changed = self.pass;
+                self.totals.minor.merge(&died_young);
+            }
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain(|w| {
+            if w.cycle >= cycle {
+                return true;
+            }
+            self.promote(*w, now);
+            false
+        });
+        self.waiting = waiting;
+    }
+
+    fn promote(&mut self, w: Waiting, now: Moment) {
+        let Some(b) = self.engine.tracker.birth_of(w.index) else { return };
+        if !self.engine.tracker.promote(w.index, w.id) {
+            return;
+        }
+        if w.id < self.forget_before {
+            return;
+        }
+        let record = self.record(b.stack);
+        self.count_promoted(record, &weight(&b));
+        self.events.push(Event::Promote(Promote { at: now, id: BlockId(w.id) }));
+    }
+
+    fn count_promoted(&mut self, record: usize, w: &Weight) {
+        let Some(r) = self.records.get_mut(record) else { return };
+        for t in [&mut r.totals, &mut self.totals] {
+            t.minor.add(w);
+            t.promoted.add(w);
+        }
+        r.changed = self.pass;
+    }
+
+    fn birth(&mut self, index: u32, now: Moment) {
+        let Some(b) = self.engine.tracker.birth_of(index) else { return };
+        self.engine.tracker.set_known(index);
+        let record = self.record(b.stack);
+        let w = weight(&b);
+        self.before_change(record);
+        let Some(r) = self.records.get_mut(record) else { return };
+        for t in [&mut r.totals, &mut self.totals] {
+            t.allocated.add(&w);
+            t.in_use.add(&w);
+        }
+        r.changed = self.pass;
+        self.unplaced += u64::from(record == 0);
+        self.events.push(Event::Alloc(Alloc {
+            at: Moment { seq: b.id, time_ns: self.since_start(b.ns), clock: b.clock },
+            thread: ThreadId(b.thread),
+            stack: StackId(record as u32),
+            size: b.size,
+            n_samples: b.n_samples,
+            interval: interval(&b),
+            cause: cause(b.cause),
+            address: b.address as u64,
+            young: b.young,
+            replaces: (b.replaces != 0).then_some(BlockId(b.replaces)),
+        }));
+        if self.totals.in_use.bytes.sum > self.peak.bytes.sum {
+            self.epoch += 1;
+            self.peak = self.totals.in_use;
+            self.peak_ns = self.since_start(b.ns);
+        }
+        if b.young {
+            let w = Waiting { index, id: b.id, cycle: self.engine.nursery.cycle(b.clock) };
+            if w.cycle < self.cycle { self.promote(w, now) } else { self.waiting.push_back(w) }
+        }
+    }
+
+    fn death(&mut self, index: u32, d: Death) {
+        let Some(b) = self.engine.tracker.birth_of(index) else { return };
+        let was_major = self.engine.tracker.died_major(index);
+        self.engine.tracker.release(index);
+        if b.id < self.forget_before {
+            return;
+        }
+        let record = self.record(b.stack);
+        let w = weight(&b);
+        let born_in = self.engine.nursery.cycle(b.clock);
+        let at = Moment { seq: d.seq, time_ns: self.since_start(d.ns), clock: d.clock };
+        let mut young = false;
+        if !was_major {
+            if self.engine.nursery.cycle(d.clock) > born_in {
+                self.count_promoted(record, &w);
+                self.events.push(Event::Promote(Promote { at, id: BlockId(b.id) }));
+            } else {
+                young = true;
+                if let Some(r) = self.records.get_mut(record) {
+                    if born_in < self.cycle {
+                        r.totals.minor.add(&w);
+                        self.totals.minor.add(&w);
+                    } else {
+                        if r.pending.n == 0 {
+                            self.pending.push(record as u32);
+                        }
+                        r.pending.add(&w);
+                    }
+                }
+            }
+        }
+        self.before_change(record);
+        if let Some(r) = self.records.get_mut(record) {
+            r.totals.in_use.sub(&w);
+            self.totals.in_use.sub(&w);
+            r.changed = self.pass;
+        }
+        self.events.push(Event::Dealloc(Dealloc {
+            at,
+            id: BlockId(b.id),
+            thread: ThreadId(d.thread),
+            young,
+        }));
+    }
+
+    /// Keeps the peak's share of a record that is about to change.
+    fn before_change(&mut self, record: usize) {
+        if let Some(r) = self.records.get_mut(record)
+            && r.peak_epoch != self.epoch
+        {
+            r.at_peak = r.totals.in_use;
+            r.peak_epoch = self.epoch;
+        }
+    }
+
+    /// The record of the engine's stack `raw`; a new one where it has none.
+    fn record(&mut self, raw: u32) -> usize {
+        let Some(&known) = self.by_raw.get(raw as usize) else { return 0 };
+        if known != 0 {
+            return known as usize - 1;
+        }
+        let record =
+            if self.known < self.records.len() && self.is_published(raw) { self.known } else { 0 };
+        if record != 0 {
+            self.known += 1;
+            self.records[record].raw = raw;
+            self.new_stacks.push(StackId(record as u32));
+        }
+        self.by_raw[raw as usize] = record as u32 + 1;
+        record
+    }
+
+    /// Whether the frames of a stack are there. The thread that interned it may
+    /// be a few instructions from publishing them.
+    fn is_published(&self, raw: u32) -> bool {
+        for _ in 0..1000 {
+            match self.engine.callstacks.read(raw) {
+                Published::Whole { .. } => return true,
+                Published::NoRoom => return false,
+                Published::NotYet => std::thread::yield_now(),
+            }
+        }
+        false
+    }
+
+    /// Starts anew: all blocks so far are forgotten.
+    pub fn discard(&mut self) {
+        self.pass();
+        self.forget_before = self.engine.seq();
+        for r in self.records.iter_mut().take(self.known) {
+            *r = Record { raw: r.raw, changed: self.pass, peak_epoch: 0, ..Record::default() };
+        }
+        self.pending.clear();
+        self.waiting.clear();
+        self.totals = Totals::default();
+        (self.epoch, self.peak, self.peak_ns) = (0, Total::default(), 0);
+        self.history_len = 0;
+    }
+
+    /// Adds a point to the history if one is due, and gives it.
+    pub fn tick(&mut self, rss_bytes: Option<u64>) -> Option<HistoryPoint> {
+        let time_ns = self.now().time_ns;
+        let last = self.history_len.checked_sub(1).and_then(|i| self.history.get(i));
+        if last.is_some_and(|l| time_ns < l.time_ns + self.history_step_ns) {
+            return None;
+        }
+        if self.history_len == self.history.len() {
+            for i in 0..self.history_len / 2 {
+                self.history[i] = self.history[2 * i + 1];
+            }
+            self.history_len /= 2;
+            self.history_step_ns *= 2;
+        }
+        let point = Point {
+            time_ns,
+            in_use_bytes: self.totals.in_use.bytes.sum,
+            allocated_bytes: self.totals.allocated.bytes.sum,
+            promoted_bytes: self.totals.promoted.bytes.sum,
+            rss_bytes: rss_bytes.unwrap_or(0),
+        };
+        *self.history.get_mut(self.history_len)? = point;
+        self.history_len += 1;
+        Some(point.into())
+    }
+
+    /// The curve so far.
+    pub fn history(&self) -> Vec<HistoryPoint> {
+        self.history.iter().take(self.history_len).map(|&p| p.into()).collect()
+    }
+
+    /// Events of the last pass.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// Stacks that the last pass met for the first time.
+    pub fn new_stacks(&self) -> &[StackId] {
+        &self.new_stacks
+    }
+
+    /// Stacks known, `(other stacks)` among them.
+    pub const fn known(&self) -> usize {
+        self.known
+    }
+
+    /// The engine's number of a stack.
+    pub fn raw(&self, stack: StackId) -> u32 {
+        self.records.get(stack.0 as usize).map_or(callstack::OTHER, |r| r.raw)
+    }
+
+    /// Totals over all.
+    pub const fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// The running minor cycle.
+    pub const fn cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    /// The number of this pass.
+    pub const fn pass_number(&self) -> u64 {
+        self.pass
+    }
+
+    /// Births that were charged to `(other stacks)`.
+    pub const fn unplaced(&self) -> u64 {
+        self.unplaced
+    }
+
+    /// Records that a pass after `pass` has changed.
+    pub fn changed_since(&self, pass: u64) -> impl Iterator<Item = StackTotals> + '_ {
+        self.records
+            .iter()
+            .take(self.known)
+            .enumerate()
+            .filter(move |(_, r)| r.changed > pass)
+            .map(|(i, r)| StackTotals { stack: StackId(i as u32), totals: r.totals })
+    }
+
+    /// When the peak was, how much, and the table of that moment.
+    pub fn peak(&self) -> (u64, Total, Vec<StackInUse>) {
+        let table = self
+            .records
+            .iter()
+            .take(self.known)
+            .enumerate()
+            .map(|(i, r)| StackInUse {
+                stack: StackId(i as u32),
+                in_use: if r.peak_epoch == self.epoch { r.at_peak } else { r.totals.in_use },
+            })
+            .filter(|s| s.in_use.n > 0)
+            .collect();
+        (self.peak_ns, self.peak, table)
+    }
+
+    /// Changes whenever there is a new peak.
+    pub const fn peak_epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The live block in entry `index`, if there is one that was taken up.
+    pub fn block(&self, index: u32) -> Option<LiveBlock> {
+        let (b, young) = self.engine.tracker.known_live(index)?;
+        if b.id < self.forget_before {
+            return None;
+        }
+        let record = self.by_raw.get(b.stack as usize)?.checked_sub(1)?;
+        Some(LiveBlock {
+            id: BlockId(b.id),
+            born_ns: self.since_start(b.ns),
+            born_clock: b.clock,
+            thread: ThreadId(b.thread),
+            stack: StackId(record),
+            size: b.size,
+            n_samples: b.n_samples,
+            interval: interval(&b),
+            cause: cause(b.cause),
+            address: b.address as u64,
+            young,
+            born_young: b.young,
+        })
+    }
+
+    /// Memory of the region that the books have touched, in bytes.
+    pub fn bytes_touched(&self) -> usize {
+        self.known * size_of::<Record>()
+            + self.history_len * size_of::<Point>()
+            + self.by_raw.len() * size_of::<u32>()
+            + self.waiting.capacity() * size_of::<Waiting>()
+            + self.events.capacity() * size_of::<Event>()
+            + self.arrivals.capacity() * size_of::<Arrival>()
+    }
+}
+
+impl From<Point> for HistoryPoint {
+    fn from(p: Point) -> Self {
+        Self {
+            time_ns: p.time_ns,
+            in_use_bytes: p.in_use_bytes,
+            allocated_bytes: p.allocated_bytes,
+            promoted_bytes: p.promoted_bytes,
+            rss_bytes: (p.rss_bytes != 0).then_some(p.rss_bytes),
+        }
+    }
+}
+
+fn interval(b: &Birth) -> Interval {
+    Interval::new(u64::from(b.interval)).unwrap_or(Interval::DEFAULT)
+}
+
+fn weight(b: &Birth) -> Weight {
+    interval(b).weight(b.size)
+}
+
+const fn cause(cause: Cause) -> event::Cause {
+    match cause {
+        Cause::Malloc => event::Cause::Malloc,
+        Cause::Calloc => event::Cause::Calloc,
+        Cause::Realloc => event::Cause::Realloc,
+        Cause::Aligned => event::Cause::Aligned,
+    }
+}

@@ -51,7 +51,7 @@ impl Worker {
             // New code may have come since: one look for all these frames.
             let outside = frames.iter().find(|task| task.frame.module == ModuleId::UNKNOWN);
             if let Some(task) = outside {
-                self.perf_maps.entry(task.pid).or_default().refresh(pid);
+                self.perf_maps.entry(task.pid).or_default().refresh(task.pid);
             }
             for Task { pid, frame, module } in frames {
                 let symbols = self.name(pid, frame, module.as_ref());

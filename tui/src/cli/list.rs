@@ -35,11 +35,7 @@ pub(super) fn table(
     let heading = ["PID", "NAME", "KIND", "INTERVAL", "IN USE", "UPTIME"].map(String::from);
     let rows = targets.iter().map(|found| {
         [
-            match found.target.pid {
-                // In a pid namespace that cannot be seen from here.
-                0 => UNKNOWN.into(),
-                pid => pid.to_string(),
-            },
+            found.target.pid.to_string(),
             sane::text(&found.target.hello.name).into_owned(),
             kind(&found.target.hello).into(),
             found.status.map_or(UNKNOWN.into(), |s| format::interval(s.interval.bytes())),
@@ -71,12 +67,12 @@ pub(super) fn table(
 /// A target in JSON. Unknown is null.
 #[derive(Serialize)]
 struct Target<'a> {
-    pid: Option<u32>,
+    pid: u32,
     name: &'a str,
     kind: &'a str,
     /// R.
     interval_bytes: Option<u32>,
-    in_use: Option<Bytes>,
+    in_use: Option<InUse>,
     uptime_seconds: u64,
     agent_version: &'a str,
     uid: u32,
@@ -86,14 +82,14 @@ struct Target<'a> {
 /// An estimate with its 95 % interval. Without a sample only `high_bytes` is
 /// known.
 #[derive(Serialize)]
-struct Bytes {
+struct InUse {
     value_bytes: Option<f64>,
     low_bytes: Option<f64>,
     high_bytes: Option<f64>,
     samples: Option<u64>,
 }
 
-impl Bytes {
+impl InUse {
     fn new(estimate: Estimate) -> Option<Self> {
         let bytes = |value, low, high, samples| {
             Some(Self { value_bytes: value, low_bytes: low, high_bytes: high, samples })
@@ -115,11 +111,11 @@ pub(super) fn json(targets: &[Found], out: &mut impl Write) -> io::Result<()> {
     let targets: Vec<Target<'_>> = targets
         .iter()
         .map(|found| Target {
-            pid: Some(found.target.pid).filter(|&pid| pid != 0),
+            pid: found.target.pid,
             name: &found.target.hello.name,
             kind: kind(&found.target.hello),
             interval_bytes: found.status.map(|status| status.interval.bytes()),
-            in_use: Bytes::new(in_use(found)),
+            in_use: InUse::new(in_use(found)),
             uptime_seconds: uptime_ns(found) / 1_000_000_000,
             agent_version: &found.target.hello.agent_version,
             uid: found.target.uid,
@@ -167,7 +163,7 @@ pub(super) mod tests {
 
     #[test]
     fn json_has_nulls_for_what_is_unknown() {
-        let mut unknown = found(0, "x");
+        let mut unknown = found(13, "x");
         unknown.status = None;
         let mut out = Vec::new();
         json(&[found(12, "a"), unknown], &mut out).unwrap();
@@ -179,7 +175,7 @@ pub(super) mod tests {
             ["low_bytes", "high_bytes"].map(|name| value[0]["in_use"][name].as_f64().unwrap());
         assert!(low < high, "{value}");
         assert_eq!(value[1]["uptime_seconds"], 65);
-        for name in ["pid", "interval_bytes", "in_use"] {
+        for name in ["interval_bytes", "in_use"] {
             assert!(value[1][name].is_null(), "{name}");
         }
     }

@@ -59,9 +59,7 @@ pub(super) fn choose(
 fn chosen(targets: &[Found], answer: &str) -> Option<usize> {
     let number: usize = answer.parse().ok()?;
     let on_list = number.checked_sub(1).filter(|&index| index < targets.len());
-    on_list.or_else(|| {
-        targets.iter().position(|f| f.target.pid != 0 && f.target.pid as usize == number)
-    })
+    on_list.or_else(|| targets.iter().position(|found| found.target.pid as usize == number))
 }
 
 /// `None` at the end of the answers.
@@ -106,7 +104,7 @@ mod tests {
 
     #[test]
     fn several_are_asked_for_by_number_or_pid() {
-        let targets = [found(2, "a"), found(700, "b"), found(0, "c")];
+        let targets = [found(2, "a"), found(700, "b"), found(800, "c")];
         let (choice, said) = with(&targets, "9\nb\n700\n");
         assert_eq!(choice, Choice::Target(1));
         assert!(said.contains(" 1)") && said.contains(" 3)"), "{said}");

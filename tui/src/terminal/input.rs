@@ -83,6 +83,7 @@ fn listen_to_signals(mut signals: Signals, inbox: &Inbox, over: &Over) {
             && !over.within(GRACE)
         {
             // The drawing thread stands in a write to a terminal that takes nothing.
+            crate::source::demo::end_now();
             let _ = screen::leave();
             std::process::exit(128 + number);
         }

@@ -84,7 +84,7 @@ fn listen_to_signals(mut signals: Signals, inbox: &Inbox, over: &Over) {
         {
             // The drawing thread stands in a write to a terminal that takes nothing.
             crate::source::demo::end_now();
-            let _ = screen::leave();
+            screen::leave_at_once();
             std::process::exit(128 + number);
         }
     }

@@ -253,6 +253,20 @@ fn signals_restore_the_terminal() {
 }
 
 #[test]
+fn a_terminal_that_takes_nothing_does_not_hold_it() {
+    let mut pty = Pty::start(None);
+    pty.expect("0000000000");
+    let path = ptsname(pty.master(), vec![]).unwrap();
+    let slave = std::fs::File::open(path.to_str().unwrap()).unwrap();
+    // As ^S does it.
+    rustix::termios::tcflow(&slave, rustix::termios::Action::OOff).unwrap();
+    pty.press("a");
+    pty.kill(Kill::TERM);
+    assert_eq!(pty.wait().code(), Some(128 + 15));
+    assert!(pty.is_usual());
+}
+
+#[test]
 fn a_panic_restores_the_terminal_before_it_speaks() {
     let mut pty = Pty::start(None);
     pty.expect("0000000000");

@@ -151,10 +151,10 @@ fn list(json: bool) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     if json {
         list::json(&survey.targets, &mut out)?;
-    } else if survey.targets.is_empty() {
-        writeln!(io::stderr(), "heaptop: {}", pick::NONE)?;
-    } else {
+    } else if !survey.targets.is_empty() {
         list::table(&survey.targets, None, &mut out)?;
+    } else if survey.troubles.is_empty() {
+        writeln!(io::stderr(), "heaptop: {}", pick::NONE)?;
     }
     Ok(out.flush()?)
 }

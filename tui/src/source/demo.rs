@@ -1,7 +1,7 @@
 //! The built-in demo target, run as a process of its own.
 
 use std::io::Read;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -59,6 +59,8 @@ impl Demo {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
+            // What the terminal sends to the viewer's group (^Z, ^C) is not for it.
+            .process_group(0)
             .spawn()
             .map_err(|e| {
                 format!(
@@ -183,7 +185,9 @@ mod tests {
     fn a_demo_without_a_socket_is_given_up_and_ended() {
         let dir = tempfile::tempdir().unwrap();
         let pid = dir.path().join("pid");
-        let slow = script(dir.path(), &format!("echo $$ > {}; exec sleep 60", pid.display()));
+        // One that does not even end when it is asked to.
+        let text = format!("trap '' TERM; echo $$ > {}; exec sleep 60", pid.display());
+        let slow = script(dir.path(), &text);
         assert!(failure(&slow).contains("did not open its socket within"));
         let pid = std::fs::read_to_string(pid).unwrap();
         assert!(!Path::new("/proc").join(pid.trim()).exists());

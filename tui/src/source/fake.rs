@@ -43,6 +43,8 @@ pub(super) enum Behaviour {
     Silent,
     /// A byte at a time, slowly.
     Drip,
+    /// A long message, a byte at a time, without a pause.
+    Trickle,
     /// The end at once.
     ClosesEarly,
     /// All as it should be, then a damaged frame.
@@ -190,6 +192,10 @@ fn converse(
             bytes([Hello { version, ..hello() }.into()])
         }
         Behaviour::NoHello => bytes(script()),
+        Behaviour::Trickle => {
+            let length = frame::MAX_PAYLOAD as u32;
+            length.to_le_bytes().into_iter().chain([0; frame::HEADER - 4]).collect()
+        }
         Behaviour::Silent | Behaviour::Drip | Behaviour::ClosesEarly => vec![],
         Behaviour::DamagedLater => {
             let end = normal.len() - 1;
@@ -210,6 +216,9 @@ fn converse(
     let closes = [Behaviour::ClosesEarly, Behaviour::HalfHello];
     if closes.contains(&behaviour) {
         return;
+    }
+    while behaviour == Behaviour::Trickle && stream.write(&[0]).is_ok() {
+        std::thread::yield_now();
     }
     let mut drops = greeting.chunks(1);
     let mut round = 0_u32;

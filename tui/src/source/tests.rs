@@ -85,6 +85,37 @@ fn strangers_and_sleepers_are_told_in_a_sentence() {
 }
 
 #[test]
+fn a_peer_that_never_comes_to_an_end_is_given_up() {
+    with(Behaviour::Trickle, |path, _| {
+        let error = super::discover::probe(path).expect_err("no greeting").to_string();
+        assert!(error.contains("accepts but does not answer"), "{error}");
+    });
+}
+
+#[test]
+fn dropping_a_link_ends_its_threads_while_the_target_is_quiet() {
+    with(Behaviour::Normal, |path, _| {
+        let link = Link::open(path).unwrap();
+        until_change(&link);
+        for _ in 0..=fake::script().len() {
+            next(&link);
+        }
+        let inbox = std::sync::Arc::clone(link.inbox());
+        drop(link);
+        until_alone(&inbox);
+    });
+}
+
+/// Waits until no thread of a link holds its inbox any more.
+fn until_alone(inbox: &std::sync::Arc<super::inbox::Inbox>) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while std::sync::Arc::strong_count(inbox) > 1 {
+        assert!(Instant::now() < deadline, "the threads do not end");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
 fn sockets_that_are_not_there_or_left_over_are_told() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("1.sock");
@@ -218,10 +249,6 @@ fn a_viewer_that_does_not_look_holds_bounded_memory_and_can_go() {
         drop(link);
         let left = std::iter::from_fn(|| inbox.take(Some(Instant::now()))).count();
         assert!(left < 100_000, "{left}");
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while std::sync::Arc::strong_count(&inbox) > 1 {
-            assert!(Instant::now() < deadline, "the threads ended");
-            std::thread::yield_now();
-        }
+        until_alone(&inbox);
     });
 }

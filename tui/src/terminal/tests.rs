@@ -235,7 +235,13 @@ fn nothing_is_drawn_when_nothing_changed() {
     pty.press("b");
     let drawn = pty.expect("bbbbbbbbbb");
     assert!(!drawn.contains("5x30") && !drawn.contains('a'), "{drawn:?}");
-    pty.press("nnnq");
+    // So long that a drawing would have been due many times over.
+    let start = Instant::now();
+    while start.elapsed() < PACE {
+        pty.press("ny");
+        pty.expect("Y2xpcA==");
+    }
+    pty.press("q");
     pty.expect("Quit after 3 draws");
 }
 

@@ -7,6 +7,8 @@
 //!   cli: the command line
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub mod app;
 pub mod cli;
 pub mod export;

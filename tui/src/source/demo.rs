@@ -186,7 +186,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let pid = dir.path().join("pid");
         // One that does not even end when it is asked to.
-        let text = format!("trap '' TERM; echo $$ > {}; exec sleep 60", pid.display());
+        let text = format!("trap '' TERM; echo $$ > {}; exec sleep 300", pid.display());
         let slow = script(dir.path(), &text);
         assert!(failure(&slow).contains("did not open its socket within"));
         let pid = std::fs::read_to_string(pid).unwrap();

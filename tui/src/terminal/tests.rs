@@ -323,6 +323,16 @@ fn a_terminal_that_is_gone_ends_it() {
 }
 
 #[test]
+fn a_terminal_that_is_gone_is_noticed_without_a_signal() {
+    // Hanging up signals the shell alone, which does not mind.
+    let mut pty = Pty::start(Some("trap '' HUP; PROGRAM; exit $?"));
+    pty.expect("0000000000");
+    pty.master = None;
+    pty.hang_up.store(true, SeqCst);
+    assert_eq!(pty.wait().code(), Some(7));
+}
+
+#[test]
 fn suspending_restores_and_coming_back_draws_anew() {
     let mut pty = Pty::start(Some("PROGRAM; echo stopped-now; fg; echo status $?"));
     pty.expect("0000000000");

@@ -210,37 +210,44 @@ impl<A> Heaptop<A> {
     }
 }
 
-/// Alignments up to this are every allocator's own.
-const PLAIN_ALIGN: usize = 16;
-
+// Two-speed functions: the fast path subtracts or loads, branches, and passes the
+// request on; everything else is in cold functions, kept out of line so that the
+// fast path needs no stack of its own, and because their frames are the marks at
+// which callstacks begin.
 impl<A: GlobalAlloc> Heaptop<A> {
-    /// An allocation that reaches a stop. Kept out of line: its frame is the
-    /// mark at which callstacks begin.
     #[cold]
     #[inline(never)]
-    fn at_stop(
-        &self,
-        size: usize,
-        cause: Cause,
-        replaces: u64,
-        real: &mut dyn FnMut(&A) -> *mut u8,
-    ) -> *mut u8 {
+    unsafe fn alloc_slow(&self, layout: Layout) -> *mut u8 {
         let marker = 0u8;
-        let stop = hook::stop(size, &self.settings);
-        let block = real(&self.inner);
-        if block.is_null() {
-            stop.failed();
-        } else {
-            stop.born(block as usize, cause, replaces, &raw const marker);
-        }
+        let stop = hook::stop(layout.size(), &self.settings);
+        // SAFETY: the caller's contract is passed on as it is.
+        let block = unsafe { self.inner.alloc(layout) };
+        stop.end(block, cause(layout, Cause::Malloc), 0, &raw const marker);
         block
     }
 
-    fn cause(layout: Layout, plain: Cause) -> Cause {
-        if layout.align() > PLAIN_ALIGN { Cause::Aligned } else { plain }
+    #[cold]
+    #[inline(never)]
+    unsafe fn alloc_zeroed_slow(&self, layout: Layout) -> *mut u8 {
+        let marker = 0u8;
+        let stop = hook::stop(layout.size(), &self.settings);
+        // SAFETY: as above.
+        let block = unsafe { self.inner.alloc_zeroed(layout) };
+        stop.end(block, cause(layout, Cause::Calloc), 0, &raw const marker);
+        block
     }
 
-    /// A reallocation that reaches a stop, or may be of a sampled block.
+    #[cold]
+    #[inline(never)]
+    unsafe fn dealloc_slow(&self, ptr: *mut u8, layout: Layout) {
+        if let Some(taken) = hook::take(ptr as usize) {
+            hook::freed(taken);
+        }
+        // SAFETY: as above.
+        unsafe { self.inner.dealloc(ptr, layout) }
+    }
+
+    /// A reallocation that reaches a stop (`reached`), or may be of a sampled block.
     #[cold]
     #[inline(never)]
     unsafe fn realloc_slow(
@@ -250,28 +257,30 @@ impl<A: GlobalAlloc> Heaptop<A> {
         new_size: usize,
         reached: bool,
     ) -> *mut u8 {
+        let marker = 0u8;
         let taken = if hook::may_hold(ptr as usize) { hook::take(ptr as usize) } else { None };
-        // SAFETY: the caller's contract is passed on as it is.
-        let real = |inner: &A| unsafe { inner.realloc(ptr, layout, new_size) };
-        // The death comes first, so that its number is below the birth's.
-        if reached {
-            let mut taken = taken;
-            let replaces = taken.as_ref().map_or(0, |t| t.id);
-            self.at_stop(new_size, Cause::Realloc, replaces, &mut |inner| {
-                let block = real(inner);
-                if let Some(taken) = taken.take() {
-                    if block.is_null() { hook::kept(taken) } else { hook::freed(taken) }
-                }
-                block
-            })
-        } else {
-            let block = real(&self.inner);
-            if let Some(taken) = taken {
-                if block.is_null() { hook::kept(taken) } else { hook::freed(taken) }
-            }
-            block
+        let replaces = taken.as_ref().map_or(0, |t| t.id);
+        let stop = reached.then(|| hook::stop(new_size, &self.settings));
+        // SAFETY: as above.
+        let block = unsafe { self.inner.realloc(ptr, layout, new_size) };
+        // The death first, so that its number is below the birth's.
+        match taken {
+            Some(taken) if block.is_null() => hook::kept(taken),
+            Some(taken) => hook::freed(taken),
+            None => {}
         }
+        if let Some(stop) = stop {
+            stop.end(block, Cause::Realloc, replaces, &raw const marker);
+        }
+        block
     }
+}
+
+/// Alignments up to this are every allocator's own.
+const PLAIN_ALIGN: usize = 16;
+
+const fn cause(layout: Layout, plain: Cause) -> Cause {
+    if layout.align() > PLAIN_ALIGN { Cause::Aligned } else { plain }
 }
 
 // SAFETY: every request goes to the inner allocator as it came, and every
@@ -279,30 +288,29 @@ impl<A: GlobalAlloc> Heaptop<A> {
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Heaptop<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's contract is passed on as it is.
-        let mut real = |inner: &A| unsafe { inner.alloc(layout) };
         if hook::spend(layout.size()) {
-            return self.at_stop(layout.size(), Self::cause(layout, Cause::Malloc), 0, &mut real);
+            // SAFETY: the caller's contract is passed on as it is.
+            return unsafe { self.alloc_slow(layout) };
         }
-        real(&self.inner)
+        // SAFETY: as above.
+        unsafe { self.inner.alloc(layout) }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as above.
-        let mut real = |inner: &A| unsafe { inner.alloc_zeroed(layout) };
         if hook::spend(layout.size()) {
-            return self.at_stop(layout.size(), Self::cause(layout, Cause::Calloc), 0, &mut real);
+            // SAFETY: as above.
+            return unsafe { self.alloc_zeroed_slow(layout) };
         }
-        real(&self.inner)
+        // SAFETY: as above.
+        unsafe { self.inner.alloc_zeroed(layout) }
     }
 
     #[inline]
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        if hook::may_hold(ptr as usize)
-            && let Some(taken) = hook::take(ptr as usize)
-        {
-            hook::freed(taken);
+        if hook::may_hold(ptr as usize) {
+            // SAFETY: as above.
+            return unsafe { self.dealloc_slow(ptr, layout) };
         }
         // SAFETY: as above.
         unsafe { self.inner.dealloc(ptr, layout) }

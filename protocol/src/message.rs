@@ -107,6 +107,8 @@ pub struct Losses {
     pub stacks: u64,
     /// Events not sent to this viewer, which was too slow; totals hold them.
     pub unsent: u64,
+    /// How often R was doubled because the memory bound was reached.
+    pub thinned: u32,
 }
 
 /// The target as a whole, a few times a second.

@@ -35,7 +35,7 @@ pub struct Stop {
 }
 
 /// Begins an allocation of `size` bytes for which [`spend`] was true. Must be
-/// followed by [`Stop::born`] or [`Stop::failed`].
+/// followed by [`Stop::end`].
 pub fn stop(size: usize, settings: &crate::config::Builder) -> Stop {
     let passed = Stop { engine: None, size, hit: None, clock: 0, entered_ns: 0 };
     domain::here(|d| {
@@ -66,50 +66,53 @@ pub fn stop(size: usize, settings: &crate::config::Builder) -> Stop {
 }
 
 impl Stop {
-    /// The real allocator gave nothing: the bytes are taken off the clock again.
-    /// The countdown need not be: gaps are memoryless.
-    pub fn failed(self) {
-        if let Some(engine) = self.engine {
+    /// The real allocator has given `block`, or null. `marker` is a local
+    /// variable of the hook's own function, see [`unwind::capture`].
+    ///
+    /// If there is no block its bytes are taken off the clock again; the
+    /// countdown need not be, gaps are memoryless.
+    pub fn end(self, block: *mut u8, cause: Cause, replaces: u64, marker: *const u8) {
+        let Some(engine) = self.engine else { return };
+        if block.is_null() {
             engine.clock.fetch_sub(self.size as u64, Relaxed);
-            domain::here(domain::Domain::leave);
+        } else if let Some(hit) = self.hit {
+            self.born(engine, hit, block as usize, cause, replaces, marker);
         }
+        domain::here(domain::Domain::leave);
     }
 
-    /// The block lies at `address`. `marker` is a local variable of the hook's
-    /// own function, see [`unwind::capture`].
-    pub fn born(self, address: usize, cause: Cause, replaces: u64, marker: *const u8) {
-        let Some(engine) = self.engine else { return };
-        domain::here(|d| {
-            if let Some(hit) = self.hit {
-                let _errno = sys::Errno::keep();
-                let stack = unwind::capture(marker, engine.depth);
-                let stack_id = engine.callstacks.intern(stack.frames(), stack.truncated());
-                engine.tracker.birth(&Birth {
-                    id: engine.next_seq(),
-                    address,
-                    size: self.size as u64,
-                    n_samples: hit.n_samples,
-                    ns: self.entered_ns,
-                    clock: self.clock,
-                    stack: stack_id,
-                    interval: hit.interval.bytes(),
-                    thread: d.id(),
-                    cause,
-                    young: engine.nursery.is_young(self.size as u64),
-                    replaces,
-                });
-                engine.took(self.entered_ns);
-            }
-            d.leave();
+    fn born(
+        &self,
+        engine: &Engine,
+        hit: Hit,
+        address: usize,
+        cause: Cause,
+        replaces: u64,
+        marker: *const u8,
+    ) {
+        let _errno = sys::Errno::keep();
+        let stack = unwind::capture(marker, engine.depth);
+        engine.tracker.birth(&Birth {
+            stack: engine.callstacks.intern(stack.frames(), stack.truncated()),
+            id: engine.next_seq(),
+            address,
+            size: self.size as u64,
+            n_samples: hit.n_samples,
+            ns: self.entered_ns,
+            clock: self.clock,
+            interval: hit.interval.bytes(),
+            thread: domain::here(domain::Domain::id),
+            cause,
+            young: engine.nursery.is_young(self.size as u64),
+            replaces,
         });
+        engine.took(self.entered_ns);
     }
 }
 
 /// A free of, or a reallocation from, an address for which [`may_hold`] was
 /// true: takes the block out if it is sampled. What comes back must be given to
 /// [`freed`] or [`kept`].
-#[cold]
-#[inline(never)]
 pub fn take(address: usize) -> Option<Taken> {
     Engine::running()?.tracker.take(address)
 }

@@ -313,6 +313,11 @@ impl Engine {
         self.cost_ns.load(Relaxed)
     }
 
+    /// Seed of all random numbers.
+    pub const fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// What of the region is left; once.
     ///
     /// # Safety

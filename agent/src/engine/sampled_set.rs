@@ -14,7 +14,7 @@
 //!    first bucket whose `passed` is 0: no tombstones, and nothing to clean up.
 //!
 //! Who may do what at the same time: any thread may insert, remove and search.
-//! One address is never inserted and removed at once: a block's birth comes
+//! One address is never inserted and freed at once: a block's birth comes
 //! before its death by the program's own order, the death is taken out before
 //! the memory goes back to the allocator, and only then can a new block have
 //! that address. So relaxed orderings are enough for a key's own slot: the
@@ -150,8 +150,9 @@ impl SampledSet {
                     continue;
                 }
                 let index = (value as u32 & ((1 << INDEX_BITS) - 1)).wrapping_sub(1);
-                if is_it(index) {
-                    slot.store(0, Relaxed);
+                // The exchange decides between a free and the agent's thread, which
+                // thins: one of them has the entry, the other finds nothing.
+                if is_it(index) && slot.compare_exchange(value, 0, Relaxed, Relaxed).is_ok() {
                     self.leave(home, step);
                     filter_sub(address);
                     return Some(index);

@@ -86,6 +86,24 @@ impl Rng {
         }
     }
 
+    /// How many of `n` samples remain when each is kept with probability `keep`:
+    /// Binomial(n, keep). Takes a sample of λ to one of keep·λ.
+    pub fn thin(&mut self, n: u64, keep: f64) -> u64 {
+        if keep >= 1.0 {
+            return n;
+        }
+        if keep <= 0.5 && n as f64 * keep > DIRECT {
+            return self.binomial(n, keep);
+        }
+        let ln_miss = (-keep).ln_1p();
+        let (mut kept, mut at) = (0, self.gap(ln_miss));
+        while at < n {
+            kept += 1;
+            at = at.saturating_add(1).saturating_add(self.gap(ln_miss));
+        }
+        kept
+    }
+
     /// Binomial(n, p) for p ≤ ½ and n·p ≥ 10, by transformed rejection. The names
     /// are the paper's.
     #[allow(clippy::many_single_char_names)]
@@ -208,6 +226,18 @@ mod tests {
             assert!((mean - n * p).abs() < 5.0 * sigma, "{rest} at {r}: mean {mean}");
             assert!((variance / true_variance - 1.0).abs() < 0.03, "{rest} at {r}: {variance}");
         }
+    }
+
+    #[test]
+    fn thinning_is_binomial() {
+        let mut rng = Rng::seeded(11, 0);
+        for (n, keep) in [(1, 0.5), (10, 0.25), (1000, 0.5), (7, 0.9)] {
+            let draws = 100_000;
+            let (mean, _) = mean_and_variance((0..draws).map(|_| rng.thin(n, keep)));
+            let sigma = (n as f64 * keep * (1.0 - keep) / f64::from(draws)).sqrt();
+            assert!((mean - n as f64 * keep).abs() < 5.0 * sigma, "{n} {keep}: {mean}");
+        }
+        assert_eq!(rng.thin(9, 1.0), 9);
     }
 
     #[test]

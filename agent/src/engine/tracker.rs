@@ -406,6 +406,28 @@ impl Tracker {
         }
     }
 
+    /// Stops tracking the live block in entry `index`, if it is not being freed;
+    /// its free will be that of an unknown block. True if it was dropped: then
+    /// the entry is free again.
+    pub fn drop_block(&self, index: u32) -> bool {
+        let Some(entry) = self.entries.get(index as usize) else { return false };
+        let address = entry.address.load(Relaxed) as usize;
+        if self.set.remove(address, |i| i == index).is_none() {
+            return false;
+        }
+        self.live.fetch_sub(1, Relaxed);
+        self.release(index);
+        true
+    }
+
+    /// Thins the samples of the block in entry `index`: see `Ledger::thin`.
+    pub fn set_samples(&self, index: u32, n_samples: u64, interval: u32) {
+        if let Some(entry) = self.entries.get(index as usize) {
+            entry.n_samples.store(n_samples, Relaxed);
+            entry.interval.store(interval, Relaxed);
+        }
+    }
+
     /// Marks an entry as taken up.
     pub fn set_known(&self, index: u32) {
         if let Some(entry) = self.entries.get(index as usize) {
@@ -552,6 +574,23 @@ mod tests {
         assert!(t.take(0x10).is_none());
         t.put_back(taken, || death(2));
         assert_eq!(t.take(0x10).unwrap().id, 1);
+    }
+
+    #[test]
+    fn a_dropped_block_is_an_unknown_one() {
+        let t = tracker(4);
+        t.birth(&birth(1, 0x10));
+        t.birth(&birth(2, 0x20));
+        let (births, _) = collect(&t);
+        let index = births[0].0;
+        assert!(t.drop_block(index));
+        assert!(!t.drop_block(index));
+        assert!(t.take(0x10).is_none());
+        assert_eq!((t.live(), t.life(index, 1)), (1, Life::Gone));
+        let taken = t.take(0x20).unwrap();
+        assert!(!t.drop_block(births[1].0), "a block that is being freed is left to it");
+        t.death(taken, || death(3));
+        assert_eq!(collect(&t).1.len(), 1);
     }
 
     #[test]

@@ -182,6 +182,9 @@ impl Desk {
         }
         self.listen(now_ns);
         self.ledger.pass();
+        if self.ledger.thin() {
+            self.peers.iter_mut().for_each(Peer::want_snapshot);
+        }
         if !self.ledger.new_stacks().is_empty() {
             self.modules.refresh();
             for &stack in self.ledger.new_stacks() {
@@ -334,6 +337,7 @@ impl Desk {
                 births: engine.tracker.lost(),
                 stacks: self.ledger.unplaced(),
                 unsent: 0,
+                thinned: self.ledger.thinned(),
             },
         }
     }

@@ -126,7 +126,7 @@ pub fn from_agent() -> Vec<FromAgent> {
             agent_bytes: 6 << 20,
             agent_cpu_ns: 34_000_000,
             process_cpu_ns: 11_000_000_000,
-            losses: Losses { births: 1, stacks: 2, unsent: 3 },
+            losses: Losses { births: 1, stacks: 2, unsent: 3, thinned: 4 },
         }
         .into(),
         SnapshotBegin { at: at(1009) }.into(),

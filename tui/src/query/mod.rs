@@ -1,6 +1,17 @@
 //! From a session and a question to rows. Screens, reports and exports all ask
 //! here, so that they cannot disagree.
 
+mod select;
+mod sums;
+mod table;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use table::callsites;
+pub use tree::{callers, stacks};
+
+use crate::session::Session;
 use crate::session::figures::{Estimate, Lifetime, Ratio};
 use std::sync::Arc;
 
@@ -70,6 +81,13 @@ impl Default for Question {
 /// is a number for a function and line, or for a bare frame until it has a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeKey(pub u64);
+
+impl NodeKey {
+    /// The root of a tree over everything.
+    pub const ALL: Self = Self(0);
+    /// `(N smaller)`: what a tree had no room for.
+    pub const SMALLER: Self = Self(1);
+}
 
 /// What a callsite or frame is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,4 +173,14 @@ pub struct Node {
     pub share: f64,
     /// Nodes below.
     pub children: Vec<Node>,
+}
+
+/// The name behind a key; `None` if no such node was ever seen.
+#[must_use]
+pub fn find(session: &Session, key: NodeKey) -> Option<Label> {
+    if key == NodeKey::ALL {
+        return Some(tree::all_label());
+    }
+    let at = session.book().node(key)?;
+    Some(session.book().nodes()[at as usize].label.clone())
 }

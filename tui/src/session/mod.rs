@@ -1,4 +1,510 @@
-//! The model of one target. See [`Session`].
+//! The model of one target.
+//!
+//! [`Session::apply`] is its only mutation. It knows no clock: time is what the
+//! messages say. It does no IO and draws nothing.
+//!
+//! ```text
+//! Input ─► Session ─┬─ book       names, callstacks, groups by callsite
+//!                   ├─ numbers    per callstack: totals, changes, lifetimes
+//!                   ├─ blocks     the living, by id
+//!                   └─ course     status over time: rates, costs, history, peak
+//!                        ▲
+//!                      query      (rows and trees; intervals from `estimate`)
+//! ```
+//!
+//! **What is believed.** The agent's totals are absolute and win; events feed
+//! lifetimes and the living blocks alone. So what events are lost changes no
+//! total. A new greeting begins the model anew: the agent holds the totals and
+//! the curve since its start and sends them again.
+//!
+//! **What is bounded.** Callstacks, their frames, blocks, notices and points of
+//! the curve; what finds no room is counted. Everything from the peer passes
+//! [`sane`] before it is kept.
 
+pub mod blocks;
+pub mod book;
+pub mod callsite;
+pub mod course;
+pub mod estimate;
 pub mod figures;
+#[cfg(test)]
+pub(crate) mod fixture;
+pub mod lifetimes;
 pub mod names;
+pub mod sane;
+pub mod window;
+
+use blocks::Blocks;
+use book::Book;
+use course::Course;
+use figures::{Estimate, Ratio};
+use heaptop_protocol::callstack::{Frame, Module};
+use heaptop_protocol::event::Event;
+use heaptop_protocol::ids::{BlockId, ModuleId, StackId, ThreadId};
+use heaptop_protocol::message::{
+    FromAgent, Hello, HistoryPoint, LiveBlock, Losses, Mark, SnapshotBlocks, SnapshotEnd, Status,
+    Thread, TotalsUpdate,
+};
+use heaptop_protocol::totals::{StackTotals, Total, Totals};
+use lifetimes::Lifetimes;
+use rustc_hash::FxHashMap;
+use window::Changes;
+
+/// Most threads whose names are kept.
+const MOST_THREADS: usize = 1 << 16;
+/// Most modules.
+const MOST_MODULES: usize = 1 << 16;
+/// Most notices and marks that are kept; older ones go.
+const MOST_NOTICES: usize = 200;
+
+/// Something that happened to the model's target.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// The agent says something.
+    Agent(FromAgent),
+    /// The agent said something that this version does not know.
+    UnknownMessage,
+    /// The symbol worker found names.
+    Names(Vec<names::Named>),
+    /// The connection's state changed.
+    Connection(Connection),
+}
+
+/// The state of the connection to the target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Connection {
+    /// Not there yet.
+    Connecting,
+    /// Messages come in.
+    Connected,
+    /// It broke, and may come back: a sentence.
+    Lost(String),
+    /// The target ended: a sentence.
+    Ended(String),
+}
+
+/// What is known of one callstack.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    pub totals: Totals,
+    /// Whether totals ever came.
+    counted: bool,
+    /// Former values of `totals.allocated`, by [`Course::rate_steps`].
+    pub allocated: Changes<Total>,
+    /// Former values of `totals.in_use.bytes.sum`, by [`Course::trend_steps`].
+    pub in_use: Changes<f64>,
+    pub lifetimes: Lifetimes,
+}
+
+/// The highest moment of the target.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PeakView {
+    /// Nanoseconds since the agent's start.
+    pub time_ns: u64,
+    /// Bytes in use then.
+    pub in_use: Estimate,
+}
+
+/// The model of one target.
+#[derive(Debug)]
+pub struct Session {
+    revision: u64,
+    connection: Connection,
+    hello: Option<Hello>,
+    stopped: Option<String>,
+    notices: Vec<String>,
+    threads: FxHashMap<ThreadId, Thread>,
+    marks: Vec<Mark>,
+    book: Book,
+    numbers: Vec<Numbers>,
+    blocks: Blocks,
+    course: Course,
+    /// Whether a snapshot ended: all callstacks are known since.
+    synced: bool,
+    /// Latest time of any message, in nanoseconds since the agent's start.
+    now_ns: u64,
+    /// Time of the last event before events were lost; `None` if none were.
+    blind_from_ns: Option<u64>,
+    dropped: u64,
+    unknown: u64,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Session {
+    /// A model of a target of which nothing is known.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            revision: 0,
+            connection: Connection::Connecting,
+            hello: None,
+            stopped: None,
+            notices: Vec::new(),
+            threads: FxHashMap::default(),
+            marks: Vec::new(),
+            book: Book::default(),
+            numbers: Vec::new(),
+            blocks: Blocks::default(),
+            course: Course::new(),
+            synced: false,
+            now_ns: 0,
+            blind_from_ns: None,
+            dropped: 0,
+            unknown: 0,
+        }
+    }
+
+    /// Takes in what happened.
+    pub fn apply(&mut self, input: Input) {
+        let shown = match input {
+            Input::Agent(message) => self.hear(message),
+            Input::UnknownMessage => {
+                self.unknown += 1;
+                true
+            }
+            Input::Names(names) => self.book.rename(names.into_iter()),
+            Input::Connection(connection) => {
+                let clean = |s: &str| sane::text(s).into_owned();
+                self.connection = match connection {
+                    Connection::Lost(why) => Connection::Lost(clean(&why)),
+                    Connection::Ended(how) => Connection::Ended(clean(&how)),
+                    other => other,
+                };
+                true
+            }
+        };
+        self.revision += u64::from(shown);
+    }
+
+    /// Takes in a message; whether something shown may have changed.
+    fn hear(&mut self, message: FromAgent) -> bool {
+        match message {
+            FromAgent::Hello(hello) => self.greet(hello),
+            FromAgent::Module(module) => {
+                if self.book.modules().len() < MOST_MODULES
+                    || self.book.modules().contains_key(&module.id)
+                {
+                    self.book.define_module(module);
+                }
+            }
+            FromAgent::Thread(thread) => {
+                if self.threads.len() < MOST_THREADS || self.threads.contains_key(&thread.id) {
+                    let name = sane::text(&thread.name).into_owned();
+                    self.threads.insert(thread.id, Thread { name, ..thread });
+                }
+            }
+            FromAgent::Stack(stack) => {
+                self.book.define_stack(&stack);
+                self.fit_numbers();
+            }
+            FromAgent::Events(batch) => {
+                for event in batch.iter() {
+                    self.event(&event);
+                }
+                return false;
+            }
+            FromAgent::Totals(update) => self.count(&update),
+            FromAgent::Status(status) => self.status_is(status),
+            FromAgent::SnapshotBegin(begin) => {
+                self.see(begin.at.time_ns);
+                self.blocks.begin(begin.at);
+                return false;
+            }
+            FromAgent::SnapshotBlocks(listed) => {
+                self.list(&listed);
+                return false;
+            }
+            FromAgent::SnapshotEnd(end) => self.snapshot_ends(end),
+            FromAgent::History(history) => self.course.history_is(history),
+            FromAgent::Peak(peak) => self.course.peak_is(&peak),
+            FromAgent::Dropped(dropped) => {
+                self.dropped = self.dropped.saturating_add(dropped.events);
+                self.blind_from_ns.get_or_insert(self.now_ns);
+            }
+            FromAgent::Stopped(stopped) => {
+                self.stopped = Some(sane::text(&stopped.reason).into_owned());
+            }
+            FromAgent::Mark(mark) => {
+                let label = sane::text(&mark.label).into_owned();
+                if self.marks.len() >= MOST_NOTICES {
+                    self.marks.remove(0);
+                }
+                self.marks.push(Mark { label, ..mark });
+            }
+        }
+        true
+    }
+
+    fn greet(&mut self, hello: Hello) {
+        let clean = |s: &str| sane::text(s).into_owned();
+        *self = Self {
+            revision: self.revision,
+            connection: self.connection.clone(),
+            notices: hello.notices.iter().take(MOST_NOTICES).map(|n| clean(n)).collect(),
+            hello: Some(Hello {
+                agent_version: clean(&hello.agent_version),
+                name: clean(&hello.name),
+                notices: Vec::new(),
+                ..hello
+            }),
+            ..Self::new()
+        };
+    }
+
+    fn see(&mut self, time_ns: u64) {
+        self.now_ns = self.now_ns.max(time_ns);
+    }
+
+    fn fit_numbers(&mut self) {
+        self.numbers.resize_with(self.book.stacks().len(), Numbers::default);
+    }
+
+    fn stack(&mut self, id: StackId) -> u32 {
+        let at = self.book.stack(id);
+        self.fit_numbers();
+        at
+    }
+
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::Alloc(e) => {
+                let stack = self.stack(e.stack);
+                let block = LiveBlock::from(e);
+                if self.blocks.birth(&block, stack) {
+                    let w = e.interval.weight(e.size).objects;
+                    self.numbers[stack as usize].lifetimes.enter(e.at.time_ns, e.at.time_ns, w);
+                }
+            }
+            Event::Promote(e) => self.blocks.promote(e.id),
+            Event::Dealloc(e) => {
+                if let Some(block) = self.blocks.death(e.id) {
+                    self.numbers[block.stack as usize].lifetimes.die(
+                        block.born_ns,
+                        e.at.time_ns,
+                        block.weight(),
+                    );
+                }
+            }
+        }
+        self.see(event.at().time_ns);
+    }
+
+    fn list(&mut self, listed: &SnapshotBlocks) {
+        for block in &listed.blocks {
+            let stack = self.stack(block.stack);
+            if let Some(begin) = self.blocks.list(block, stack) {
+                let w = block.interval.weight(block.size).objects;
+                let seen = begin.time_ns.max(block.born_ns);
+                self.numbers[stack as usize].lifetimes.enter(block.born_ns, seen, w);
+            }
+        }
+    }
+
+    fn snapshot_ends(&mut self, end: SnapshotEnd) {
+        self.see(end.at.time_ns);
+        self.synced = true;
+        let Some((begin, gone)) = self.blocks.end(end.blocks) else { return };
+        let blind_from = self.blind_from_ns.take();
+        for block in gone {
+            let lifetimes = &mut self.numbers[block.stack as usize].lifetimes;
+            match blind_from {
+                // It died between the last event before the loss and the
+                // snapshot: the middle is as good as any moment.
+                Some(from) => {
+                    let died = from.midpoint(begin.time_ns).max(block.born_ns);
+                    lifetimes.die(block.born_ns, died, block.weight());
+                }
+                None => lifetimes.lose(block.born_ns, begin.time_ns, block.weight()),
+            }
+        }
+    }
+
+    fn count(&mut self, update: &TotalsUpdate) {
+        self.see(update.at.time_ns);
+        self.course.advance(update.at.time_ns);
+        for StackTotals { stack, totals } in &update.stacks {
+            let at = self.stack(*stack) as usize;
+            let totals = sane::totals(totals);
+            let numbers = &mut self.numbers[at];
+            // Before the first snapshot ends, first totals are what had happened
+            // before the viewer came; later, a callstack begins with nothing.
+            if numbers.counted || self.synced {
+                numbers.allocated.record(self.course.rate_steps(), numbers.totals.allocated);
+                let in_use = numbers.totals.in_use.bytes.sum;
+                numbers.in_use.record(self.course.trend_steps(), in_use);
+            }
+            numbers.counted = true;
+            numbers.totals = totals;
+        }
+    }
+
+    fn status_is(&mut self, status: Status) {
+        self.see(status.at.time_ns);
+        self.course.status_is(Status { totals: sane::totals(&status.totals), ..status });
+    }
+}
+
+/// What is known.
+impl Session {
+    /// Changes when something shown may have changed.
+    #[must_use]
+    pub const fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The agent's greeting, without its notices: see [`Self::notices`].
+    #[must_use]
+    pub const fn hello(&self) -> Option<&Hello> {
+        self.hello.as_ref()
+    }
+
+    /// The last status.
+    #[must_use]
+    pub const fn status(&self) -> Option<&Status> {
+        self.course.status()
+    }
+
+    /// The state of the connection.
+    #[must_use]
+    pub const fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// What was wrong with the agent's configuration, a sentence each.
+    #[must_use]
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    /// Why sampling stopped for good, if it did.
+    #[must_use]
+    pub fn stopped(&self) -> Option<&str> {
+        self.stopped.as_deref()
+    }
+
+    /// The named moments, in order.
+    #[must_use]
+    pub fn marks(&self) -> &[Mark] {
+        &self.marks
+    }
+
+    /// Latest time heard of, in nanoseconds since the agent's start.
+    #[must_use]
+    pub const fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Bytes in use by the whole target.
+    #[must_use]
+    pub fn in_use(&self) -> Estimate {
+        self.status().map_or(Estimate::Unknown, |s| {
+            estimate::bytes(&s.totals.in_use, self.course.interval())
+        })
+    }
+
+    /// Bytes allocated per second by the whole target, over the last ten seconds.
+    #[must_use]
+    pub fn allocated_rate(&self) -> Estimate {
+        self.course.allocated_rate()
+    }
+
+    /// Promoted share of what was born young in the whole target.
+    #[must_use]
+    pub fn promotion(&self) -> Ratio {
+        self.status()
+            .map_or(Ratio::Unknown, |s| estimate::share(&s.totals.promoted, &s.totals.minor))
+    }
+
+    /// Samples a second over the last ten seconds.
+    #[must_use]
+    pub fn samples_per_second(&self) -> Option<f64> {
+        self.course.samples_per_second()
+    }
+
+    /// The agent's share of the process's CPU time over the last ten seconds.
+    #[must_use]
+    pub fn agent_cost(&self) -> Option<f64> {
+        self.course.agent_cost()
+    }
+
+    /// The curve since the agent's start, in order of time.
+    #[must_use]
+    pub fn history(&self) -> &[HistoryPoint] {
+        self.course.history()
+    }
+
+    /// The highest moment.
+    #[must_use]
+    pub fn peak(&self) -> Option<PeakView> {
+        self.course.peak()
+    }
+
+    /// What the agent lost, ever; `unsent` includes what it announced since the last status.
+    #[must_use]
+    pub fn losses(&self) -> Losses {
+        let told = self.status().map_or(Losses::default(), |s| s.losses);
+        Losses { unsent: told.unsent.max(self.dropped), ..told }
+    }
+
+    /// What found no room in this model: callstacks, and live blocks.
+    #[must_use]
+    pub const fn refused(&self) -> (u64, u64) {
+        (self.book.refused, self.blocks.refused)
+    }
+
+    /// Messages that this version does not know.
+    #[must_use]
+    pub const fn unknown_messages(&self) -> u64 {
+        self.unknown
+    }
+
+    /// Frames seen in callstacks that were not handed out before: to be named.
+    pub fn take_wanted_frames(&mut self) -> Vec<Frame> {
+        self.book.take_wanted()
+    }
+
+    /// The target's modules.
+    #[must_use]
+    pub const fn modules(&self) -> &FxHashMap<ModuleId, Module> {
+        self.book.modules()
+    }
+
+    /// The target's threads.
+    #[must_use]
+    pub const fn threads(&self) -> &FxHashMap<ThreadId, Thread> {
+        &self.threads
+    }
+
+    /// The sampled blocks that live, in no order.
+    pub fn live_blocks(&self) -> impl Iterator<Item = (BlockId, &blocks::Block)> + '_ {
+        self.blocks.iter()
+    }
+
+    /// How many sampled blocks live, as far as they are known here.
+    #[must_use]
+    pub fn live_block_count(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Names, callstacks and groups.
+    #[must_use]
+    pub const fn book(&self) -> &Book {
+        &self.book
+    }
+
+    /// Numbers by callstack, beside [`Book::stacks`].
+    pub(crate) fn numbers(&self) -> &[Numbers] {
+        &self.numbers
+    }
+
+    /// Status over time.
+    #[must_use]
+    pub const fn course(&self) -> &Course {
+        &self.course
+    }
+}

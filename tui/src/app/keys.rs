@@ -1,0 +1,218 @@
+//! The one table of keys. Dispatch, the key bar and the help screen are made
+//! from it, so that they cannot disagree.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// What a key does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Leaves heaptop.
+    Quit,
+    /// Gives the terminal back for a while.
+    Suspend,
+    /// Opens the help, or closes it.
+    Help,
+    /// Goes to the callsites.
+    Callsites,
+    /// Goes to the callers.
+    Callers,
+    /// Goes to the next screen.
+    NextScreen,
+    /// One row up.
+    Up,
+    /// One row down.
+    Down,
+    /// One page up.
+    PageUp,
+    /// One page down.
+    PageDown,
+    /// To the first row.
+    First,
+    /// To the last row.
+    Last,
+    /// Columns to the left, or closes a branch.
+    Left,
+    /// Columns to the right, or opens a branch.
+    Right,
+    /// Makes the selected row the focus.
+    Drill,
+    /// Back to where one came from.
+    Back,
+    /// Starts typing a filter.
+    Filter,
+    /// Sorts by the next column.
+    SortColumn,
+    /// Turns the order round.
+    SortDirection,
+    /// Counts the next metric.
+    Metric,
+    /// Callers or callees.
+    Invert,
+    /// Pauses the screen.
+    Pause,
+    /// Holds the order of rows.
+    Hold,
+    /// Exports what is shown.
+    Export,
+    /// Copies the selected row.
+    Copy,
+    /// Everything as at the start.
+    Reset,
+}
+
+/// Screens, as places where a key works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The callsites.
+    Callsites,
+    /// The callers.
+    Callers,
+    /// The help.
+    Help,
+}
+
+/// One line of the table.
+#[derive(Debug)]
+pub struct Binding {
+    keys: &'static [Key],
+    /// The keys as people read them.
+    pub shown: &'static str,
+    /// What the key bar says; empty: it is only in the help.
+    pub short: &'static str,
+    /// What the help says.
+    pub says: &'static str,
+    /// Where it works.
+    pub places: &'static [Place],
+    /// What it does.
+    pub action: Action,
+}
+
+#[derive(Debug)]
+enum Key {
+    Code(KeyCode),
+    Control(char),
+}
+
+const fn char(c: char) -> Key {
+    Code(KeyCode::Char(c))
+}
+
+use KeyCode::{
+    BackTab, Backspace, Down, End, Enter, Esc, Home, Left, PageDown, PageUp, Right, Tab, Up,
+};
+const LISTS: &[Place] = &[Place::Callsites, Place::Callers];
+const EVERYWHERE: &[Place] = &[Place::Callsites, Place::Callers, Place::Help];
+const SITES: &[Place] = &[Place::Callsites];
+const TREE: &[Place] = &[Place::Callers];
+const HELP: &[Place] = &[Place::Help];
+
+macro_rules! bindings {
+    ($([$($key:expr),+] $shown:literal $short:literal $places:ident $action:ident $says:literal;)*) => {
+        &[$(Binding {
+            keys: &[$($key),+],
+            shown: $shown,
+            short: $short,
+            says: $says,
+            places: $places,
+            action: Action::$action,
+        }),*]
+    };
+}
+
+use Key::{Code, Control};
+
+/// All keys, in the order in which the key bar and the help show them.
+pub const BINDINGS: &[Binding] = bindings! {
+    [Code(Enter)] "Enter" "callers" SITES Drill "who calls the selected callsite";
+    [Code(Enter)] "Enter" "focus" TREE Drill "make the selected frame the focus";
+    [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" TREE Back "back to where you came from";
+    [Code(Esc), Code(Backspace)] "Esc, Backspace" "" SITES Back "take the filter away";
+    [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" HELP Back "close the help";
+    [char('/')] "/" "filter" LISTS Filter "keep rows whose names or callers contain a text";
+    [char('s')] "s" "sort" SITES SortColumn "sort by the next column";
+    [char('S')] "S" "" SITES SortDirection "turn the order round";
+    [char('i')] "i" "invert" TREE Invert "callers of the focus, or what it calls";
+    [char('m')] "m" "metric" LISTS Metric "what trees and exports count: in use, allocated, promoted, short-lived";
+    [char(' ')] "Space" "pause" LISTS Pause "pause the screen; the stream goes on";
+    [char('o')] "o" "hold order" LISTS Hold "hold the order of rows while numbers move";
+    [char('e')] "e" "export" LISTS Export "write what is shown as a flamegraph (SVG)";
+    [char('?')] "?" "help" EVERYWHERE Help "this help";
+    [char('q')] "q" "quit" EVERYWHERE Quit "quit; the target goes on";
+    [char('1')] "1" "" EVERYWHERE Callsites "callsites";
+    [char('2')] "2" "" EVERYWHERE Callers "callers of the selected callsite";
+    [Code(Tab), Code(BackTab)] "Tab" "" EVERYWHERE NextScreen "next screen";
+    [Code(Up), char('k')] "Up, k" "" EVERYWHERE Up "one row up";
+    [Code(Down), char('j')] "Down, j" "" EVERYWHERE Down "one row down";
+    [Code(PageUp)] "PgUp" "" EVERYWHERE PageUp "one page up";
+    [Code(PageDown)] "PgDn" "" EVERYWHERE PageDown "one page down";
+    [Code(Home), char('g')] "Home, g" "" EVERYWHERE First "to the first row";
+    [Code(End), char('G')] "End, G" "" EVERYWHERE Last "to the last row";
+    [Code(Left), char('h')] "Left, h" "" SITES Left "back to the first columns";
+    [Code(Right), char('l')] "Right, l" "" SITES Right "columns that found no room";
+    [Code(Left), char('h')] "Left, h" "" TREE Left "close the branch, or go to its parent";
+    [Code(Right), char('l')] "Right, l" "" TREE Right "open the branch, or go to its first child";
+    [char('y')] "y" "" LISTS Copy "copy the selected row";
+    [char('r')] "r" "" LISTS Reset "everything as at the start";
+    [Control('z')] "^Z" "" EVERYWHERE Suspend "suspend; fg comes back";
+    [Control('c')] "^C" "" EVERYWHERE Quit "quit";
+};
+
+/// What the signs on the screens mean; the help ends with it.
+pub const LEGEND: &[(&str, &str)] = &[
+    ("±9 %", "95 % interval, by its larger half; on a share in points of percent"),
+    ("< ≥ ≤", "one-sided bounds, with 95 % confidence"),
+    ("–", "not known: never the same as 0"),
+    ("dim", "fewer than 5 samples stand behind it"),
+    ("promoted", "share of the bytes born young that outlived the nursery's cycle"),
+    ("dies young", "the rest of them"),
+    ("cum, flat", "with everything below it; at it alone"),
+];
+
+/// Lines of the help.
+pub const HELP_LINES: usize = BINDINGS.len() + 1 + LEGEND.len();
+
+/// What `event` does in `place`.
+#[must_use]
+pub fn action(event: &KeyEvent, place: Place) -> Option<Action> {
+    let control = event.modifiers.contains(KeyModifiers::CONTROL);
+    let other = event.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SUPER);
+    BINDINGS
+        .iter()
+        .find(|b| {
+            b.places.contains(&place)
+                && b.keys.iter().any(|key| match *key {
+                    Code(code) => !control && !other && event.code == code,
+                    Control(c) => control && event.code == KeyCode::Char(c),
+                })
+        })
+        .map(|b| b.action)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_means_two_things_in_one_place() {
+        for &place in EVERYWHERE {
+            let mut seen = Vec::new();
+            for binding in BINDINGS.iter().filter(|b| b.places.contains(&place)) {
+                for key in binding.keys {
+                    let text = format!("{key:?}");
+                    assert!(!seen.contains(&text), "{text} twice in {place:?}");
+                    seen.push(text);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn control_tells_keys_apart() {
+        let c = |modifiers| action(&KeyEvent::new(KeyCode::Char('c'), modifiers), Place::Callsites);
+        assert_eq!(c(KeyModifiers::CONTROL), Some(Action::Quit));
+        assert_eq!(c(KeyModifiers::NONE), None);
+        let s = KeyEvent::new(KeyCode::Char('S'), KeyModifiers::SHIFT);
+        assert_eq!(action(&s, Place::Callsites), Some(Action::SortDirection));
+        assert_eq!(action(&s, Place::Callers), None);
+    }
+}

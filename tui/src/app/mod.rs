@@ -1,0 +1,261 @@
+//! The viewer's state: what is on the screen, and what keys do to it.
+//!
+//! [`App::update`] is the only mutation. It takes a message and the session,
+//! asks `query`, and returns effects for the terminal loop to carry out; it does
+//! no IO and knows no widget. The answers to the questions of the screens
+//! ([`Table`], [`Node`]) are held here, so that the view only draws, and so that
+//! a paused screen stays as it is while the stream goes on.
+//!
+//! Screens are a stack: the callsites at the bottom, callers above, one for each
+//! drill, the help on top. There are no flags for what is shown.
+//!
+//! A paused screen is asked anew only by the user's own doing (another focus,
+//! filter, metric, order); the answer is then as of that moment and is held. The
+//! stacks for an export are taken together with what is shown, so that both say
+//! the same.
+
+pub mod cursor;
+pub mod keys;
+pub mod rooms;
+mod screens;
+pub mod summary;
+pub mod tree;
+mod update;
+
+use std::path::PathBuf;
+
+use crossterm::event::KeyEvent;
+use heaptop_protocol::message::FromViewer;
+use tui_input::Input;
+
+use crate::export::Request;
+use crate::query::{Column, Metric, Question, Table};
+use rooms::{Rooms, Wishes};
+pub use screens::{Callers, Screen};
+use summary::{Live, Summary};
+
+/// How the terminal wants the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Colours may be used.
+    pub color: bool,
+    /// Only ASCII characters may be used.
+    pub ascii: bool,
+}
+
+/// What happens to the viewer.
+#[derive(Debug)]
+pub enum Message {
+    /// A key.
+    Key(KeyEvent),
+    /// Text was pasted.
+    Paste(String),
+    /// The terminal has this many columns and rows. Must come before the first drawing.
+    Resize(u16, u16),
+    /// The session may have changed.
+    Refresh,
+    /// An export has ended: with its file, or a sentence.
+    Exported(Result<PathBuf, String>),
+    /// A sentence to show until the next key.
+    Note(String),
+}
+
+/// What the terminal loop shall do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Leave.
+    Quit,
+    /// Restore the terminal, stop the process, come back and draw anew.
+    Suspend,
+    /// Run [`crate::export::run`] and answer with [`Message::Exported`].
+    Export(Box<Request>),
+    /// Put the text on the clipboard (OSC 52).
+    Copy(String),
+    /// Tell the agent.
+    Send(FromViewer),
+}
+
+/// The state. See the module.
+#[derive(Debug)]
+pub struct App {
+    options: Options,
+    size: (u16, u16),
+    /// Never empty; the callsites are at the bottom.
+    stack: Vec<Screen>,
+    /// Callers that wait while the callsites are shown.
+    aside: Vec<Screen>,
+    question: Question,
+    /// The callsites' columns in order, as the user has them.
+    columns: Vec<Column>,
+    /// So many columns behind the first are passed over where room is short.
+    passed_over: usize,
+    metric: Metric,
+    prompt: Option<Prompt>,
+    paused: bool,
+    order_held: bool,
+    summary: Summary,
+    live: Live,
+    table: Option<Table>,
+    /// Taken when the screen was paused.
+    export: Option<Box<Request>>,
+    note: Option<String>,
+    dirty: bool,
+}
+
+/// A filter that is being typed.
+#[derive(Debug)]
+struct Prompt {
+    input: Input,
+    before: String,
+}
+
+/// The columns that there are, in order.
+const COLUMNS: [Column; 11] = [
+    Column::Callsite,
+    Column::InUseBytes,
+    Column::InUseObjects,
+    Column::AllocatedBytes,
+    Column::AllocatedObjects,
+    Column::AllocatedRate,
+    Column::ObjectRate,
+    Column::Promoted,
+    Column::ShortLived,
+    Column::Lifetime,
+    Column::Trend,
+];
+
+impl App {
+    /// A viewer that has seen nothing yet.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            size: (80, 24),
+            stack: vec![Screen::Callsites(cursor::Cursor::default())],
+            aside: Vec::new(),
+            question: Question::default(),
+            columns: COLUMNS.to_vec(),
+            passed_over: 0,
+            metric: Metric::InUseBytes,
+            prompt: None,
+            paused: false,
+            order_held: false,
+            summary: Summary::unknown(),
+            live: Live::unknown(),
+            table: None,
+            export: None,
+            note: None,
+            dirty: true,
+        }
+    }
+
+    /// Whether what is on the screen may have changed since the last time this
+    /// was asked.
+    pub const fn take_dirty(&mut self) -> bool {
+        std::mem::replace(&mut self.dirty, false)
+    }
+
+    /// How the terminal wants the screen.
+    #[must_use]
+    pub const fn options(&self) -> Options {
+        self.options
+    }
+
+    /// The screen on top.
+    #[must_use]
+    pub fn screen(&self) -> &Screen {
+        self.stack.last().unwrap_or(&Screen::NONE)
+    }
+
+    /// All screens, the lowest first.
+    #[must_use]
+    pub fn screens(&self) -> &[Screen] {
+        &self.stack
+    }
+
+    /// The header's figures.
+    #[must_use]
+    pub const fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// The header's other part.
+    #[must_use]
+    pub const fn live(&self) -> &Live {
+        &self.live
+    }
+
+    /// The callsites; `None` before the first answer.
+    #[must_use]
+    pub const fn table(&self) -> Option<&Table> {
+        self.table.as_ref()
+    }
+
+    /// How rows are wanted.
+    #[must_use]
+    pub const fn question(&self) -> &Question {
+        &self.question
+    }
+
+    /// The callsites' columns in order, and how many behind the first are
+    /// passed over where room is short.
+    #[must_use]
+    pub fn columns(&self) -> (&[Column], usize) {
+        (&self.columns, self.passed_over)
+    }
+
+    /// What trees and exports count.
+    #[must_use]
+    pub const fn metric(&self) -> Metric {
+        self.metric
+    }
+
+    /// Whether the screen is paused.
+    #[must_use]
+    pub const fn paused(&self) -> bool {
+        self.paused
+    }
+
+    /// Whether the order of rows is held.
+    #[must_use]
+    pub const fn order_held(&self) -> bool {
+        self.order_held
+    }
+
+    /// A sentence about what just happened.
+    #[must_use]
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// The filter that is being typed, and where its cursor stands, in columns.
+    #[must_use]
+    pub fn prompt(&self) -> Option<(&str, usize)> {
+        self.prompt.as_ref().map(|p| (p.input.value(), p.input.visual_cursor()))
+    }
+
+    /// What must be read before all else: trouble first, then news, then notices.
+    #[must_use]
+    pub fn sentence(&self) -> Option<String> {
+        self.live
+            .trouble()
+            .or_else(|| self.note.clone())
+            .or_else(|| self.live.notices.last().cloned())
+    }
+
+    /// Lines of each part of the screen.
+    #[must_use]
+    pub fn rooms(&self) -> Rooms {
+        let wishes = Wishes {
+            sentence: self.sentence().is_some(),
+            filter: self.prompt.is_some() || !self.question.filter.is_empty(),
+            list: !matches!(self.screen(), Screen::Help { .. }),
+            total: matches!(self.screen(), Screen::Callsites(_)),
+            crumbs: matches!(self.screen(), Screen::Callers(_)),
+        };
+        rooms::divide(self.size.0, self.size.1, wishes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

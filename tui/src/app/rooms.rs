@@ -1,0 +1,129 @@
+//! How many lines each part of the screen gets. Pure arithmetic over the size:
+//! the state needs the page's length for its keys, the view draws with it.
+//!
+//! The order in which parts get room as the screen grows: body, key bar, title,
+//! a sentence that must be read, heading, figures, filter, curve, total, rules.
+
+/// Lines of each part, from top to bottom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rooms {
+    /// Target and screens.
+    pub title: u16,
+    /// Figures of the target.
+    pub figures: u16,
+    /// In use over time.
+    pub curve: u16,
+    /// A sentence: trouble, or what just happened.
+    pub sentence: u16,
+    /// A rule above the body.
+    pub upper_rule: u16,
+    /// Where one is in the callers.
+    pub crumbs: u16,
+    /// Heading of the columns.
+    pub heading: u16,
+    /// Rows.
+    pub body: u16,
+    /// The sum of the rows.
+    pub total: u16,
+    /// A rule below the body.
+    pub lower_rule: u16,
+    /// The filter.
+    pub filter: u16,
+    /// Keys.
+    pub bar: u16,
+}
+
+/// What wants room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wishes {
+    /// There is a sentence.
+    pub sentence: bool,
+    /// There is a filter.
+    pub filter: bool,
+    /// The body is a list with a heading.
+    pub list: bool,
+    /// The list has a sum.
+    pub total: bool,
+    /// The list is of a focus.
+    pub crumbs: bool,
+}
+
+/// Divides a screen of `width` × `height`. The lines always add up to `height`.
+#[must_use]
+pub fn divide(width: u16, height: u16, wishes: Wishes) -> Rooms {
+    let mut rooms = Rooms { body: height.min(1), ..Rooms::default() };
+    let mut left = height - rooms.body;
+    let mut give = |wanted: bool, lines: u16, from_height: u16| {
+        let given = if wanted && height >= from_height { lines.min(left) } else { 0 };
+        left -= given;
+        given
+    };
+    rooms.bar = give(true, 1, 2);
+    rooms.title = give(true, 1, 3);
+    rooms.sentence = give(wishes.sentence, 1, 4);
+    rooms.heading = give(wishes.list, 1, 4);
+    rooms.figures = give(true, 1, 5);
+    rooms.filter = give(wishes.filter, 1, 6);
+    rooms.crumbs = give(wishes.crumbs, 1, 7);
+    // From here on the body has more than one row: a screen is for its rows.
+    let figures = if width >= 150 {
+        1
+    } else if width >= 76 {
+        2
+    } else {
+        3
+    };
+    rooms.curve = give(true, 1, 10);
+    rooms.total = give(wishes.total, 1, 12);
+    rooms.figures += give(true, figures - 1, 14);
+    rooms.upper_rule = give(true, 1, 18);
+    rooms.lower_rule = give(true, 1, 18);
+    rooms.curve += give(true, 2, 40);
+    rooms.body += left;
+    rooms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_add_up_at_every_size() {
+        for height in 0..200 {
+            for width in [0, 1, 20, 80, 160, 300] {
+                for bits in 0..32 {
+                    let wishes = Wishes {
+                        sentence: bits & 1 > 0,
+                        filter: bits & 2 > 0,
+                        list: bits & 4 > 0,
+                        total: bits & 8 > 0,
+                        crumbs: bits & 16 > 0,
+                    };
+                    let r = divide(width, height, wishes);
+                    let sum = r.title
+                        + r.figures
+                        + r.curve
+                        + r.sentence
+                        + r.upper_rule
+                        + r.crumbs
+                        + r.heading
+                        + r.body
+                        + r.total
+                        + r.lower_rule
+                        + r.filter
+                        + r.bar;
+                    assert_eq!(sum, height, "{width}×{height} {wishes:?}");
+                    assert!(r.body > 0 || height == 0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_body_never_shrinks_as_the_screen_grows() {
+        let body = |h| divide(80, h, Wishes { list: true, total: true, ..Wishes::default() }).body;
+        assert_eq!(body(5), 1);
+        assert!(body(24) >= 13, "{}", body(24));
+        assert!(body(50) >= 30);
+    }
+}

@@ -1,0 +1,95 @@
+//! The screens, and what each remembers.
+
+use super::cursor::Cursor;
+use super::keys::Place;
+use super::tree::{Opened, TreeRow};
+use crate::query::{Direction, Label, Node, NodeKey};
+
+/// One screen of the stack.
+#[derive(Debug, Clone)]
+pub enum Screen {
+    /// The live table. It is the lowest, and there is one.
+    Callsites(Cursor),
+    /// Callers or callees of a focus.
+    Callers(Box<Callers>),
+    /// The keys.
+    Help {
+        /// First line shown.
+        offset: usize,
+    },
+}
+
+impl Screen {
+    /// What stands for the screen of an empty stack, which there never is.
+    pub(super) const NONE: Self = Self::Help { offset: 0 };
+
+    /// Where its keys are in the table.
+    #[must_use]
+    pub const fn place(&self) -> Place {
+        match self {
+            Self::Callsites(_) => Place::Callsites,
+            Self::Callers(_) => Place::Callers,
+            Self::Help { .. } => Place::Help,
+        }
+    }
+}
+
+/// A tree of callers or callees.
+#[derive(Debug, Clone)]
+pub struct Callers {
+    /// The focus, as the query takes it.
+    pub focus: Vec<NodeKey>,
+    /// Names of the focus, as known when it was chosen or last seen.
+    pub crumbs: Vec<Label>,
+    /// Which way it opens.
+    pub direction: Direction,
+    /// The query's answer; `None` when the focus carries nothing.
+    pub tree: Option<Node>,
+    /// The rows of `tree`.
+    pub rows: Vec<TreeRow>,
+    /// What the user opened or closed.
+    pub opened: Opened,
+    /// The selected row.
+    pub cursor: Cursor,
+}
+
+impl Callers {
+    /// The callers of `focus`.
+    #[must_use]
+    pub fn of(focus: Vec<NodeKey>, crumbs: Vec<Label>, direction: Direction) -> Self {
+        Self {
+            focus,
+            crumbs,
+            direction,
+            tree: None,
+            rows: Vec::new(),
+            opened: Opened::new(),
+            cursor: Cursor::default(),
+        }
+    }
+
+    /// The tree whose focus is the row at `index`: this focus, and the way from
+    /// it down to the row. `None` for the focus itself, and for rows that stand
+    /// for many.
+    #[must_use]
+    pub fn drilled(&self, index: usize) -> Option<Self> {
+        let mut at = index;
+        let mut way = Vec::new();
+        while let Some(row) = self.rows.get(at).filter(|row| row.depth > 0) {
+            if row.key == NodeKey::SMALLER {
+                return None;
+            }
+            way.push((row.key, row.label.clone()));
+            at = row.parent;
+        }
+        if way.is_empty() {
+            return None;
+        }
+        let (mut focus, mut crumbs) = (self.focus.clone(), self.crumbs.clone());
+        for (key, label) in way.into_iter().rev() {
+            focus.push(key);
+            crumbs.push(label);
+        }
+        Some(Self::of(focus, crumbs, self.direction))
+    }
+}

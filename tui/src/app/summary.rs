@@ -1,0 +1,161 @@
+//! What the header says about the target, taken from a session at one moment.
+//!
+//! Figures are held while the screen is paused. What must not be held back
+//! (connection, losses, reasons) is in [`Live`] and goes on.
+
+use heaptop_protocol::message::{Losses, Sampling};
+
+use crate::session::figures::{Estimate, Ratio};
+use crate::session::{Connection, Session};
+
+const MINUTE_NS: u64 = 60_000_000_000;
+
+/// Figures of the target as a whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// Its name; empty until it has greeted.
+    pub target: String,
+    /// Its pid.
+    pub pid: Option<u32>,
+    /// Minutes since its start.
+    pub uptime_minutes: Option<u64>,
+    /// R in bytes.
+    pub interval_bytes: Option<u32>,
+    /// Samples a second.
+    pub samples_per_second: Option<f64>,
+    /// Bytes that live.
+    pub in_use: Estimate,
+    /// The highest bytes in use, and minutes from start to it.
+    pub peak: Option<(Estimate, u64)>,
+    /// Bytes allocated per second.
+    pub allocated_rate: Estimate,
+    /// Promoted share.
+    pub promotion: Ratio,
+    /// Resident memory in bytes.
+    pub rss_bytes: Option<u64>,
+    /// The agent's share of the process's CPU time.
+    pub agent_cost: Option<f64>,
+    /// Samples ever taken.
+    pub samples: Option<u64>,
+    /// G: bytes ever allocated.
+    pub clock_bytes: Option<u64>,
+    /// In use in bytes since start, oldest first.
+    pub curve: Vec<f64>,
+}
+
+impl Summary {
+    /// Nothing is known yet.
+    #[must_use]
+    pub const fn unknown() -> Self {
+        Self {
+            target: String::new(),
+            pid: None,
+            uptime_minutes: None,
+            interval_bytes: None,
+            samples_per_second: None,
+            in_use: Estimate::Unknown,
+            peak: None,
+            allocated_rate: Estimate::Unknown,
+            promotion: Ratio::Unknown,
+            rss_bytes: None,
+            agent_cost: None,
+            samples: None,
+            clock_bytes: None,
+            curve: Vec::new(),
+        }
+    }
+
+    /// As `session` stands.
+    #[must_use]
+    pub fn of(session: &Session) -> Self {
+        let hello = session.hello();
+        let status = session.status();
+        Self {
+            target: hello.map(|h| h.name.clone()).unwrap_or_default(),
+            pid: hello.map(|h| h.pid),
+            uptime_minutes: status
+                .map(|s| s.at.time_ns)
+                .or(hello.map(|h| h.uptime_ns))
+                .map(|ns| ns / MINUTE_NS),
+            interval_bytes: status.map(|s| s.interval.bytes()),
+            samples_per_second: session.samples_per_second(),
+            in_use: session.in_use(),
+            peak: session.peak().map(|p| (p.in_use, p.time_ns / MINUTE_NS)),
+            allocated_rate: session.allocated_rate(),
+            promotion: session.promotion(),
+            rss_bytes: status.and_then(|s| s.rss_bytes),
+            agent_cost: session.agent_cost(),
+            samples: status.map(|s| s.samples),
+            clock_bytes: status.map(|s| s.at.clock),
+            curve: session.history().iter().map(|p| p.in_use_bytes).collect(),
+        }
+    }
+}
+
+/// What is never held back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Live {
+    /// Whether there is a target at the other end.
+    pub connection: Connection,
+    /// What was lost.
+    pub losses: Losses,
+    /// Whether the target samples.
+    pub sampling: Option<Sampling>,
+    /// Why sampling stopped.
+    pub stopped: Option<String>,
+    /// What the agent had to say at the start, and the session since.
+    pub notices: Vec<String>,
+}
+
+impl Live {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self {
+            connection: Connection::Connecting,
+            losses: Losses::default(),
+            sampling: None,
+            stopped: None,
+            notices: Vec::new(),
+        }
+    }
+
+    /// As `session` stands.
+    #[must_use]
+    pub fn of(session: &Session) -> Self {
+        Self {
+            connection: session.connection().clone(),
+            losses: session.losses(),
+            sampling: session.status().map(|s| s.sampling),
+            stopped: session.stopped().map(str::to_owned),
+            notices: session.notices().iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// Events known to be lost, of all kinds.
+    #[must_use]
+    pub const fn lost(&self) -> u64 {
+        let l = &self.losses;
+        l.births.saturating_add(l.stacks).saturating_add(l.unsent)
+    }
+}
+
+impl Live {
+    /// What is wrong, in a sentence.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        match &self.connection {
+            Connection::Lost(why) => {
+                return Some(format!("connection lost: {why}; figures are as of then"));
+            }
+            Connection::Ended(why) => return Some(format!("the target has ended: {why}")),
+            Connection::Connecting | Connection::Connected => {}
+        }
+        match (&self.stopped, self.sampling) {
+            (Some(why), _) => Some(format!("sampling stopped: {why}")),
+            (None, Some(Sampling::Paused)) => Some("sampling is paused".into()),
+            (None, Some(Sampling::Stopped)) => Some("sampling has stopped".into()),
+            (None, Some(Sampling::On) | None) => None,
+        }
+    }
+}

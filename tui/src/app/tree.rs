@@ -1,0 +1,159 @@
+//! A tree of callers or callees as a list of rows: what is open is listed.
+//!
+//! A row is known by the path of keys that leads to it, since one function may
+//! stand in many branches. Without a word from the user a branch is open when
+//! it carries a good part of the whole, so that the heavy path can be seen at
+//! once; what the user opened or closed stays so.
+
+use std::collections::HashMap;
+
+use crate::query::{Label, Node, NodeKey};
+use crate::session::figures::Estimate;
+
+/// Branches with at least this share of the focus are open by themselves.
+const OPEN_SHARE: f64 = 0.2;
+/// Rows are listed down to this depth: the bound of recursion here.
+const DEEPEST: usize = 512;
+
+/// One row of the tree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TreeRow {
+    /// The path that leads to it, as a number.
+    pub path: u64,
+    /// Function and line.
+    pub key: NodeKey,
+    /// Its name.
+    pub label: Label,
+    /// With everything below it.
+    pub cum: Estimate,
+    /// At it alone.
+    pub flat: Estimate,
+    /// `cum` over the focus's.
+    pub share: f64,
+    /// 0 for the focus.
+    pub depth: usize,
+    /// Whether rows can open below it.
+    pub branches: bool,
+    /// Whether they are open.
+    pub open: bool,
+    /// Index of the parent's row; its own for the focus.
+    pub parent: usize,
+}
+
+/// What the user opened (`true`) or closed, by path.
+pub type Opened = HashMap<u64, bool>;
+
+/// The rows of `root`.
+#[must_use]
+pub fn rows(root: &Node, opened: &Opened) -> Vec<TreeRow> {
+    let mut rows = Vec::new();
+    list(root, 0, 0, 0, opened, &mut rows);
+    rows
+}
+
+fn list(
+    node: &Node,
+    parent_path: u64,
+    depth: usize,
+    parent: usize,
+    opened: &Opened,
+    rows: &mut Vec<TreeRow>,
+) {
+    let path = step(parent_path, node.key);
+    let branches = !node.children.is_empty() && depth < DEEPEST;
+    let by_itself = depth == 0 || node.share >= OPEN_SHARE;
+    let open = branches && opened.get(&path).copied().unwrap_or(by_itself);
+    let index = rows.len();
+    rows.push(TreeRow {
+        path,
+        key: node.key,
+        label: node.label.clone(),
+        cum: node.cum,
+        flat: node.flat,
+        share: node.share,
+        depth,
+        branches,
+        open,
+        parent,
+    });
+    if open {
+        for child in &node.children {
+            list(child, path, depth + 1, index, opened, rows);
+        }
+    }
+}
+
+/// The path that goes on from `path` with `key`.
+fn step(path: u64, key: NodeKey) -> u64 {
+    // FNV's prime: paths of the same keys in another order differ.
+    (path.rotate_left(5) ^ key.0).wrapping_mul(0x0000_0100_0000_01b3).wrapping_add(1)
+}
+
+/// Puts the children of `node` into the order in which `former` had them; new
+/// ones come last.
+pub fn keep_order(node: &mut Node, former: &Node) {
+    let place: HashMap<NodeKey, usize> =
+        former.children.iter().enumerate().map(|(i, n)| (n.key, i)).collect();
+    node.children.sort_by_key(|n| place.get(&n.key).copied().unwrap_or(usize::MAX));
+    for child in &mut node.children {
+        if let Some(&i) = place.get(&child.key) {
+            keep_order(child, &former.children[i]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(key: u64, share: f64, children: Vec<Node>) -> Node {
+        Node {
+            key: NodeKey(key),
+            label: Label { function: "f".into(), location: "".into(), named: true },
+            cum: Estimate::Exact { value: share },
+            flat: Estimate::Exact { value: 0.0 },
+            share,
+            children,
+        }
+    }
+
+    fn keys(rows: &[TreeRow]) -> Vec<u64> {
+        rows.iter().map(|r| r.key.0).collect()
+    }
+
+    fn tree() -> Node {
+        node(
+            1,
+            1.0,
+            vec![
+                node(2, 0.7, vec![node(3, 0.6, vec![])]),
+                node(4, 0.1, vec![node(3, 0.1, vec![])]),
+            ],
+        )
+    }
+
+    #[test]
+    fn heavy_branches_are_open() {
+        let rows = rows(&tree(), &Opened::new());
+        assert_eq!(keys(&rows), [1, 2, 3, 4]);
+        assert_eq!(rows.iter().map(|r| r.parent).collect::<Vec<_>>(), [0, 0, 1, 0]);
+        assert!(rows[3].branches && !rows[3].open);
+    }
+
+    #[test]
+    fn what_the_user_did_stands() {
+        let all = rows(&tree(), &Opened::new());
+        let opened = Opened::from([(all[1].path, false), (all[3].path, true)]);
+        let now = rows(&tree(), &opened);
+        assert_eq!(keys(&now), [1, 2, 4, 3]);
+        assert_ne!(now[3].path, all[2].path, "one function in two branches is two rows");
+    }
+
+    #[test]
+    fn a_held_order_stands() {
+        let mut moved =
+            node(1, 1.0, vec![node(9, 0.9, vec![]), node(4, 0.5, vec![]), node(2, 0.1, vec![])]);
+        keep_order(&mut moved, &tree());
+        assert_eq!(moved.children.iter().map(|n| n.key.0).collect::<Vec<_>>(), [2, 4, 9]);
+    }
+}

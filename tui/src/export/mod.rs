@@ -1,0 +1,241 @@
+//! What leaves the screen: flamegraphs as SVG and rows as text.
+//!
+//! [`svg`] is pure: stacks in, bytes out. The state fills a [`Request`] with what
+//! is on the screen (metric, focus, filter), from the same query; [`run`] makes
+//! and writes the file, for the terminal loop. A file is never overwritten.
+
+mod prune;
+mod svg;
+
+pub use svg::{ExportError, svg};
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::query::{Label, Metric, Row};
+use crate::session::figures::Estimate;
+use crate::view::format::{self, Unit};
+use crate::view::text;
+
+/// Most files of one name in a directory: past this an export is refused.
+const MOST_NUMBERS: u32 = 9999;
+
+/// An export of what is on the screen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The target's name.
+    pub target: String,
+    /// Its pid.
+    pub pid: u32,
+    /// What is counted.
+    pub metric: Metric,
+    /// The focus, outermost first; empty: the whole target.
+    pub focus: Vec<Label>,
+    /// The filter in force; empty: none.
+    pub filter: String,
+    /// The sum of the stacks, with its interval.
+    pub total: Estimate,
+    /// R in bytes, if known.
+    pub interval_bytes: Option<u32>,
+    /// Minutes since the target's start.
+    pub uptime_minutes: u64,
+    /// Samples' worth of events known to be lost.
+    pub lost: u64,
+    /// Stacks with their weights, root first.
+    pub stacks: Vec<(Vec<Label>, f64)>,
+}
+
+impl Request {
+    /// The `n`-th proposal for the file's name.
+    #[must_use]
+    pub fn file_name(&self, n: u32) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
+        let name: String = self.target.chars().take(40).map(plain).collect();
+        format!("heaptop-{name}-{}-{}-{n}.svg", self.pid, slug(self.metric))
+    }
+
+    /// The picture's heading.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let mut title = format!("{} · pid {} · {}", self.target, self.pid, metric(self.metric));
+        for label in &self.focus {
+            let _ = write!(title, " · through {}", label.function);
+        }
+        title
+    }
+
+    /// What must be known to read the picture.
+    #[must_use]
+    pub fn subtitle(&self) -> String {
+        let mut line = format!("{}", format::estimate(&self.total, unit(self.metric)));
+        if let Some(r) = self.interval_bytes {
+            let _ = write!(line, " (95 %) · sampled {}", format::interval(r));
+        }
+        let _ = write!(line, " · up {}", format::uptime(self.uptime_minutes));
+        if !self.filter.is_empty() {
+            let _ = write!(line, " · filter “{}”", self.filter);
+        }
+        if self.lost > 0 {
+            let _ = write!(line, " · {} events dropped", self.lost);
+        }
+        line
+    }
+
+    /// The picture.
+    pub fn svg(&self) -> Result<Vec<u8>, ExportError> {
+        svg(&self.stacks, &self.title(), &self.subtitle(), unit_name(self.metric))
+    }
+}
+
+/// Makes and writes the file into `directory`; the path, or a sentence.
+pub fn run(request: &Request, directory: &Path) -> Result<PathBuf, String> {
+    let bytes = request.svg().map_err(|e| e.to_string())?;
+    for n in 1..=MOST_NUMBERS {
+        let path = directory.join(request.file_name(n));
+        match write(&path, &bytes) {
+            Ok(()) => return Ok(path),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(format!("cannot write {}: {e}", path.display())),
+        }
+    }
+    Err(format!("{MOST_NUMBERS} exports of this name are here already: move some away"))
+}
+
+/// Writes a new file; one that exists is an error and stays as it is. What could
+/// be written only in part is taken away again.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(bytes).inspect_err(|_| {
+        let _ = std::fs::remove_file(path);
+    })
+}
+
+/// A callsite's row as text, its fields separated by tabs.
+#[must_use]
+pub fn row_text(row: &Row) -> String {
+    let f = &row.figures;
+    [
+        label_text(&row.label),
+        format!("in use {}", format::estimate(&f.in_use_bytes, Unit::Bytes)),
+        format!("objects {}", format::estimate(&f.in_use_objects, Unit::Objects)),
+        format!("allocated {}", format::estimate(&f.allocated_bytes, Unit::Bytes)),
+        format!("alloc/s {}", format::estimate(&f.allocated_rate, Unit::BytesPerSecond)),
+        format!("promoted {}", format::ratio(&f.promoted)),
+        format!("lifetime {}", format::lifetime(&f.lifetime)),
+    ]
+    .join("\t")
+}
+
+/// A tree's row as text, its fields separated by tabs.
+#[must_use]
+pub fn node_text(label: &Label, cum: &Estimate, flat: &Estimate, counted: Metric) -> String {
+    let unit = unit(counted);
+    format!(
+        "{}\tcum {}\tflat {}\t{}",
+        label_text(label),
+        format::estimate(cum, unit),
+        format::estimate(flat, unit),
+        metric(counted)
+    )
+}
+
+fn label_text(label: &Label) -> String {
+    let name = text::clean(&label.function).into_owned();
+    if label.location.is_empty() {
+        name
+    } else {
+        format!("{name} {}", text::clean(&label.location))
+    }
+}
+
+/// What a metric is called.
+#[must_use]
+pub const fn metric(metric: Metric) -> &'static str {
+    match metric {
+        Metric::InUseBytes => "in use, bytes",
+        Metric::InUseObjects => "in use, objects",
+        Metric::AllocatedBytes => "allocated, bytes",
+        Metric::AllocatedObjects => "allocated, objects",
+        Metric::PromotedBytes => "promoted, bytes",
+        Metric::ShortLivedBytes => "short-lived, bytes",
+    }
+}
+
+/// What a metric counts.
+#[must_use]
+pub const fn unit(metric: Metric) -> Unit {
+    match metric {
+        Metric::InUseObjects | Metric::AllocatedObjects => Unit::Objects,
+        Metric::InUseBytes
+        | Metric::AllocatedBytes
+        | Metric::PromotedBytes
+        | Metric::ShortLivedBytes => Unit::Bytes,
+    }
+}
+
+const fn unit_name(metric: Metric) -> &'static str {
+    match unit(metric) {
+        Unit::Objects | Unit::ObjectsPerSecond => "objects",
+        Unit::Bytes | Unit::BytesPerSecond => "bytes",
+    }
+}
+
+const fn slug(metric: Metric) -> &'static str {
+    match metric {
+        Metric::InUseBytes => "in-use-bytes",
+        Metric::InUseObjects => "in-use-objects",
+        Metric::AllocatedBytes => "allocated-bytes",
+        Metric::AllocatedObjects => "allocated-objects",
+        Metric::PromotedBytes => "promoted-bytes",
+        Metric::ShortLivedBytes => "short-lived-bytes",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Request {
+        let label = Label { function: "main".into(), location: "m.rs:1".into(), named: true };
+        Request {
+            target: "../or\u{1b}ders".into(),
+            pid: 7,
+            metric: Metric::InUseBytes,
+            focus: vec![label.clone()],
+            filter: "x".into(),
+            total: Estimate::Interval { value: 2048.0, low: 1900.0, high: 2200.0, samples: 9 },
+            interval_bytes: Some(1024),
+            uptime_minutes: 61,
+            lost: 3,
+            stacks: vec![(vec![label], 2048.0)],
+        }
+    }
+
+    #[test]
+    fn headings_say_what_was_counted() {
+        let r = request();
+        assert_eq!(r.title(), "../or\u{1b}ders · pid 7 · in use, bytes · through main");
+        assert_eq!(
+            r.subtitle(),
+            "2.00 KiB ±8 % (95 %) · sampled 1 in 1.00 KiB · up 1 h 1 m · filter “x” · 3 events dropped"
+        );
+    }
+
+    #[test]
+    fn files_stay_in_the_directory_and_are_never_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = run(&request(), dir.path()).unwrap();
+        assert_eq!(first, dir.path().join("heaptop-..-or-ders-7-in-use-bytes-1.svg"));
+        std::fs::write(&first, "mine").unwrap();
+        let second = run(&request(), dir.path()).unwrap();
+        assert!(second.ends_with("heaptop-..-or-ders-7-in-use-bytes-2.svg"));
+        assert_eq!(std::fs::read_to_string(&first).unwrap(), "mine");
+    }
+
+    #[test]
+    fn a_missing_directory_is_a_sentence() {
+        let why = run(&request(), Path::new("/nonexistent/place")).unwrap_err();
+        assert!(why.starts_with("cannot write /nonexistent/place/heaptop-"), "{why}");
+    }
+}

@@ -1,0 +1,136 @@
+//! Stacks to a flamegraph.
+//!
+//! Inferno draws; three things are done here because it gets them wrong.
+//! **Names**: `;` would split a frame, control characters make invalid XML, a
+//! number at the end would be read as a count. **Order**: it sorts whole lines,
+//! in which `a b;…` comes between `a` and `a;…` and tears frame `a` in two; so
+//! stacks are sorted here, frame by frame, and drawn in the order given, which
+//! is what its flame-chart mode does. **Counts**: it counts in whole numbers and
+//! wraps on overflow; so weights are rounded at their running sums, which keeps
+//! every frame within one unit of the truth, and totals are bounded.
+
+use std::cmp::Reverse;
+
+use inferno::flamegraph::{self, Options};
+
+use super::prune;
+use crate::query::Label;
+use crate::view::text;
+
+/// Totals up to here are exact in `f64`, and far from wrapping in `u64`.
+const LARGEST_TOTAL: f64 = 9e15;
+
+/// Why there is no picture.
+#[derive(Debug)]
+pub enum ExportError {
+    /// There is nothing in it.
+    Empty,
+    /// More than can be counted.
+    TooLarge,
+    /// The drawing failed.
+    Drawing(std::io::Error),
+}
+
+impl std::fmt::Display for ExportError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Empty => f.write_str(
+                "there is nothing to export: no sample in this metric, focus and filter",
+            ),
+            Self::TooLarge => f.write_str(
+                "the flamegraph's total is too large to be counted: choose a narrower focus",
+            ),
+            Self::Drawing(why) => write!(f, "the flamegraph could not be drawn: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for ExportError {}
+
+/// A flamegraph of `stacks` (root first, with their weights in `unit`).
+pub fn svg(
+    stacks: &[(Vec<Label>, f64)],
+    title: &str,
+    subtitle: &str,
+    unit: &str,
+) -> Result<Vec<u8>, ExportError> {
+    let lines = folded(stacks, prune::MOST_FRAMES)?;
+    let mut options = Options::default();
+    options.title = xml_text(title);
+    options.subtitle = Some(xml_text(subtitle));
+    options.count_name = unit.into();
+    options.name_type = "Function:".into();
+    options.hash = true;
+    options.deterministic = true;
+    options.flame_chart = true;
+    // Nothing is left out in silence: what is too narrow was pruned into a frame.
+    options.min_width = 0.0;
+    let mut out = Vec::new();
+    flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut out)
+        .map_err(ExportError::Drawing)?;
+    Ok(out)
+}
+
+/// One line a stack, in the order in which flame-chart mode wants them.
+fn folded(stacks: &[(Vec<Label>, f64)], most_frames: usize) -> Result<Vec<String>, ExportError> {
+    let mut named: Vec<(Vec<String>, f64)> = stacks
+        .iter()
+        .filter(|(labels, weight)| !labels.is_empty() && weight.is_finite() && *weight > 0.0)
+        .map(|(labels, weight)| (labels.iter().map(frame_name).collect(), *weight))
+        .collect();
+    let total: f64 = named.iter().map(|(_, weight)| weight).sum();
+    if total < 0.5 {
+        return Err(ExportError::Empty);
+    }
+    if total > LARGEST_TOTAL {
+        return Err(ExportError::TooLarge);
+    }
+    prune::prune(&mut named, most_frames, prune::SMALLEST_SHARE);
+    named.sort_by(|a, b| Reverse(&a.0).cmp(&Reverse(&b.0)));
+    let mut lines = Vec::with_capacity(named.len());
+    let mut sum = 0.0f64;
+    for (names, weight) in &named {
+        let before = sum.round();
+        sum += weight;
+        let count = (sum.round() - before) as u64;
+        if count > 0 {
+            lines.push(format!("{} {count}", names.join(";")));
+        }
+    }
+    Ok(lines)
+}
+
+/// A frame's text: the function, and where it is.
+fn frame_name(label: &Label) -> String {
+    let mut name = xml_text(&label.function).replace(';', ",");
+    if name.trim().is_empty() {
+        name = "(unnamed)".into();
+    }
+    if !label.location.is_empty() {
+        name = format!("{name} ({})", xml_text(&label.location).replace(';', ","));
+    }
+    // A last word of digits would be read as a count, `_[k]` as an annotation,
+    // `# ` as a comment.
+    if let Some((head, tail)) = name.rsplit_once(' ')
+        && tail.chars().all(|c| c.is_ascii_digit() || c == '.')
+    {
+        name = format!("{head}_{tail}");
+    }
+    if name.ends_with("_[k]")
+        || name.ends_with("_[w]")
+        || name.ends_with("_[i]")
+        || name.ends_with("_[j]")
+    {
+        name.push('\u{B7}');
+    }
+    if name.starts_with('#') { format!("\u{B7}{name}") } else { name.trim().into() }
+}
+
+/// `text` without what XML cannot hold.
+fn xml_text(text: &str) -> String {
+    text::clean(text).chars().filter(|&c| !matches!(c, '\u{FFFE}' | '\u{FFFF}')).collect()
+}
+
+#[cfg(test)]
+#[path = "svg_tests.rs"]
+mod tests;

@@ -1,0 +1,385 @@
+//! Names, callstacks and their grouping by callsite.
+//!
+//! Data, each in a dense vector and named by its place in it:
+//!
+//! - *nodes*: what a row or a branch of a tree is: a function and line, a frame
+//!   without a name, or one of the words in brackets. Never removed, so that a
+//!   [`NodeKey`] (a hash of what the node is) stands while names stand;
+//! - *frames*: each distinct frame once, with the nodes it expands to (inlined
+//!   functions), and the callstacks it occurs in;
+//! - *stacks*: frames as sent, and the *path* made of them: nodes, root first,
+//!   ending with the callsite. What lies behind it is an allocator's or the
+//!   runtime's and shows nowhere.
+//!
+//! A name that arrives re-derives the paths of the callstacks with that frame,
+//! and moves them to their new group. So a query finds groups ready.
+
+use super::callsite::{Owner, Rules};
+use super::names::{Named, Symbol};
+use super::sane;
+use crate::query::{Label, NodeKey};
+use heaptop_protocol::callstack::{Callstack, End, Frame, Module};
+use heaptop_protocol::ids::{ModuleId, StackId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+/// Most callstacks; further ones count as `(other stacks)`.
+pub const MOST_STACKS: usize = 1 << 20;
+/// Most frames of all callstacks together.
+const MOST_FRAMES: usize = 1 << 25;
+/// Most frames of one callstack; more are cut at the root end.
+const MOST_DEPTH: usize = 512;
+/// Most functions inlined into one frame; more are cut inside.
+const MOST_INLINED: usize = 64;
+
+/// A node.
+#[derive(Debug, Clone)]
+pub struct NodeInfo {
+    /// Its key.
+    pub key: NodeKey,
+    /// Its name.
+    pub label: Label,
+}
+
+#[derive(Debug, Clone)]
+struct FrameInfo {
+    frame: Frame,
+    /// Outermost first; never empty.
+    nodes: Vec<(u32, Owner)>,
+    stacks: Vec<u32>,
+}
+
+/// A callstack.
+#[derive(Debug, Clone)]
+pub struct Stack {
+    /// Its id.
+    pub id: StackId,
+    frames: Box<[u32]>,
+    /// Nodes, root first, the callsite last; never empty.
+    pub path: Box<[u32]>,
+    /// Why it ends at the root end; `None` for one that was never defined.
+    pub end: Option<End>,
+    /// Its place in its group.
+    place: u32,
+}
+
+impl Stack {
+    /// The node it is counted at.
+    #[must_use]
+    pub fn callsite(&self) -> u32 {
+        self.path[self.path.len() - 1]
+    }
+}
+
+/// Names, callstacks, groups.
+#[derive(Debug, Default)]
+pub struct Book {
+    rules: Rules,
+    modules: FxHashMap<ModuleId, Module>,
+    nodes: Vec<NodeInfo>,
+    by_key: FxHashMap<NodeKey, u32>,
+    frames: Vec<FrameInfo>,
+    by_frame: FxHashMap<Frame, u32>,
+    stacks: Vec<Stack>,
+    by_id: FxHashMap<StackId, u32>,
+    groups: FxHashMap<u32, Vec<u32>>,
+    wanted: Vec<Frame>,
+    frames_held: usize,
+    /// Callstacks that found no room here.
+    pub refused: u64,
+}
+
+impl Book {
+    /// The modules by id.
+    #[must_use]
+    pub const fn modules(&self) -> &FxHashMap<ModuleId, Module> {
+        &self.modules
+    }
+
+    /// The nodes.
+    #[must_use]
+    pub fn nodes(&self) -> &[NodeInfo] {
+        &self.nodes
+    }
+
+    /// The node of a key.
+    #[must_use]
+    pub fn node(&self, key: NodeKey) -> Option<u32> {
+        self.by_key.get(&key).copied()
+    }
+
+    /// The callstacks.
+    #[must_use]
+    pub fn stacks(&self) -> &[Stack] {
+        &self.stacks
+    }
+
+    /// Callsites with the callstacks that end there.
+    #[must_use]
+    pub const fn groups(&self) -> &FxHashMap<u32, Vec<u32>> {
+        &self.groups
+    }
+
+    /// Frames not handed out before.
+    pub fn take_wanted(&mut self) -> Vec<Frame> {
+        std::mem::take(&mut self.wanted)
+    }
+
+    /// A module is defined, or defined anew.
+    pub fn define_module(&mut self, module: Module) {
+        let id = module.id;
+        let module = Module { path: sane::text(&module.path).into_owned(), ..module };
+        let known = self.modules.insert(id, module.clone());
+        if known.is_some_and(|old| old.path != module.path) {
+            let bare = |f: &&FrameInfo| f.frame.module == id;
+            let frames: Vec<Frame> = self.frames.iter().filter(bare).map(|f| f.frame).collect();
+            self.wanted.extend(&frames);
+            self.rename(frames.into_iter().map(|frame| Named { frame, symbols: Vec::new() }));
+        }
+    }
+
+    /// A callstack is defined, or defined anew. Its place in [`Self::stacks`].
+    pub fn define_stack(&mut self, stack: &Callstack) -> u32 {
+        let cut = stack.frames.len().saturating_sub(MOST_DEPTH);
+        let frames: Box<[u32]> =
+            stack.frames[cut..].iter().map(|frame| self.frame(*frame)).collect();
+        let end = if cut > 0 { End::Truncated } else { stack.end };
+        self.put_stack(stack.id, frames, Some(end))
+    }
+
+    /// The place of a callstack; one that was never defined gets a place of its own.
+    pub fn stack(&mut self, id: StackId) -> u32 {
+        match self.by_id.get(&id) {
+            Some(&place) => place,
+            None => self.put_stack(id, Box::default(), None),
+        }
+    }
+
+    fn put_stack(&mut self, id: StackId, frames: Box<[u32]>, end: Option<End>) -> u32 {
+        let known = self.by_id.get(&id).copied();
+        let full = self.frames_held + frames.len() > MOST_FRAMES
+            || (known.is_none() && self.stacks.len() >= MOST_STACKS);
+        if full && id != StackId::OTHER {
+            self.refused += 1;
+            return known.unwrap_or_else(|| self.stack(StackId::OTHER));
+        }
+        self.frames_held += frames.len();
+        let at = known.unwrap_or(self.stacks.len() as u32);
+        for &frame in frames.iter().collect::<FxHashSet<_>>() {
+            self.frames[frame as usize].stacks.push(at);
+        }
+        if known.is_some() {
+            self.leave_group(at);
+            let old = &mut self.stacks[at as usize];
+            self.frames_held -= old.frames.len();
+            old.frames = frames;
+            old.end = end;
+        } else {
+            self.stacks.push(Stack { id, frames, path: Box::default(), end, place: 0 });
+            self.by_id.insert(id, at);
+        }
+        self.derive(at);
+        self.join_group(at);
+        at
+    }
+
+    /// Names have come. Whether anything changed.
+    pub fn rename(&mut self, names: impl Iterator<Item = Named>) -> bool {
+        let mut touched = FxHashSet::default();
+        for Named { frame, symbols } in names {
+            let Some(&at) = self.by_frame.get(&frame) else { continue };
+            let nodes = self.expand(frame, &symbols);
+            let info = &mut self.frames[at as usize];
+            if info.nodes != nodes {
+                info.nodes = nodes;
+                touched.extend(info.stacks.iter().copied());
+            }
+        }
+        for &stack in &touched {
+            self.leave_group(stack);
+            self.derive(stack);
+            self.join_group(stack);
+        }
+        !touched.is_empty()
+    }
+
+    fn frame(&mut self, frame: Frame) -> u32 {
+        if let Some(&at) = self.by_frame.get(&frame) {
+            return at;
+        }
+        let nodes = self.expand(frame, &[]);
+        let at = self.frames.len() as u32;
+        self.frames.push(FrameInfo { frame, nodes, stacks: Vec::new() });
+        self.by_frame.insert(frame, at);
+        self.wanted.push(frame);
+        at
+    }
+
+    /// The nodes of a frame, outermost first.
+    fn expand(&mut self, frame: Frame, symbols: &[Symbol]) -> Vec<(u32, Owner)> {
+        let path = self.modules.get(&frame.module).map_or("", |m| m.path.as_str());
+        if symbols.is_empty() {
+            let owner = self.rules.of_module(path);
+            let function: Arc<str> = match path.rsplit('/').next() {
+                Some(name) if !name.is_empty() => format!("{name}+{:#x}", frame.offset).into(),
+                _ => format!("{:#x}", frame.offset).into(),
+            };
+            let label = Label { function, location: "".into(), named: false };
+            return vec![(self.intern(&(0u8, frame), label), owner)];
+        }
+        // The innermost end decides the callsite: what is cut lies outside.
+        let cut = symbols.len().saturating_sub(MOST_INLINED);
+        let owners: Vec<Owner> =
+            symbols[cut..].iter().map(|s| self.rules.of_symbol(s, path)).collect();
+        let nodes = symbols[cut..].iter().map(|symbol| self.symbol(symbol));
+        nodes.zip(owners).collect()
+    }
+
+    fn symbol(&mut self, symbol: &Symbol) -> u32 {
+        let clean = sane::text(&symbol.function);
+        let function = without_hash(&clean);
+        let location = symbol.file.as_deref().map_or(String::new(), |file| {
+            let file = sane::text(file);
+            let end = telling_end(&file);
+            symbol.line.map_or_else(|| end.to_owned(), |line| format!("{end}:{line}"))
+        });
+        let identity = (1u8, function, &symbol.file, symbol.line);
+        let label = Label { function: function.into(), location: location.into(), named: true };
+        self.intern(&identity, label)
+    }
+
+    fn words(&mut self, words: &str) -> u32 {
+        let label = Label { function: words.into(), location: "".into(), named: true };
+        self.intern(&(2u8, words), label)
+    }
+
+    fn intern(&mut self, identity: &impl Hash, label: Label) -> u32 {
+        let mut hasher = DefaultHasher::new();
+        identity.hash(&mut hasher);
+        let key = NodeKey(hasher.finish());
+        match self.by_key.get(&key) {
+            Some(&at) => {
+                self.nodes[at as usize].label = label;
+                at
+            }
+            None => {
+                let at = self.nodes.len() as u32;
+                self.nodes.push(NodeInfo { key, label });
+                self.by_key.insert(key, at);
+                at
+            }
+        }
+    }
+
+    fn derive(&mut self, at: u32) {
+        let stack = &self.stacks[at as usize];
+        let mut path: Vec<u32> = Vec::with_capacity(stack.frames.len());
+        // How long the path is up to the innermost frame of each owner.
+        let (mut program, mut runtime) = (0, 0);
+        for &frame in &stack.frames {
+            for &(node, owner) in &self.frames[frame as usize].nodes {
+                path.push(node);
+                match owner {
+                    Owner::Program => program = path.len(),
+                    Owner::Runtime => runtime = path.len(),
+                    Owner::Allocator => {}
+                }
+            }
+        }
+        if path.is_empty() {
+            let words = match (stack.id, stack.end) {
+                (StackId::OTHER, _) => "(other stacks)",
+                (_, None) => "(undefined callstack)",
+                _ => "(no callstack)",
+            };
+            path.push(self.words(words));
+        } else if program > 0 {
+            path.truncate(program);
+        } else {
+            // No code of the program's: what the runtime was asked to do at the
+            // innermost, or else the outermost that is known.
+            path.truncate(runtime.max(1));
+            let last = path.len() - 1;
+            let inner = self.nodes[path[last] as usize].label.clone();
+            let label = Label { function: format!("{} (runtime)", inner.function).into(), ..inner };
+            let key = self.nodes[path[last] as usize].key;
+            path[last] = self.intern(&(3u8, key.0), label);
+        }
+        self.stacks[at as usize].path = path.into();
+    }
+
+    fn leave_group(&mut self, at: u32) {
+        let stack = &self.stacks[at as usize];
+        let (callsite, place) = (stack.callsite(), stack.place);
+        let Some(group) = self.groups.get_mut(&callsite) else { return };
+        group.swap_remove(place as usize);
+        if let Some(&moved) = group.get(place as usize) {
+            self.stacks[moved as usize].place = place;
+        }
+        if group.is_empty() {
+            self.groups.remove(&callsite);
+        }
+    }
+
+    fn join_group(&mut self, at: u32) {
+        let stack = &mut self.stacks[at as usize];
+        let group = self.groups.entry(stack.callsite()).or_default();
+        stack.place = group.len() as u32;
+        group.push(at);
+    }
+}
+
+/// A legacy symbol's name without `::h0123456789abcdef`.
+fn without_hash(function: &str) -> &str {
+    match function.rsplit_once("::h") {
+        Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            name
+        }
+        _ => function,
+    }
+}
+
+/// The end of a path that tells a reader where he is: from the package's folder on.
+fn telling_end(path: &str) -> &str {
+    let mut starts: Vec<usize> =
+        path.match_indices('/').map(|(i, _)| i + 1).filter(|i| *i < path.len()).collect();
+    if !path.starts_with('/') {
+        starts.insert(0, 0);
+    }
+    let package = starts
+        .iter()
+        .rposition(|&i| path[i..].starts_with("src/"))
+        .map(|src| src.saturating_sub(1));
+    let shown = package.unwrap_or(starts.len().saturating_sub(2));
+    starts.get(shown).map_or(path, |&i| &path[i..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_end_where_they_tell() {
+        for (path, end) in [
+            ("/home/me/orders/src/cache.rs", "orders/src/cache.rs"),
+            ("/home/me/src/orders/src/db/mod.rs", "orders/src/db/mod.rs"),
+            ("src/main.rs", "src/main.rs"),
+            ("/src/main.rs", "src/main.rs"),
+            ("/rustc/5980/library/alloc/src/vec/mod.rs", "alloc/src/vec/mod.rs"),
+            ("/usr/include/c++/13/bits/vector.tcc", "bits/vector.tcc"),
+            ("main.c", "main.c"),
+            ("", ""),
+            ("/", "/"),
+            ("é/ü/ö.rs", "ü/ö.rs"),
+        ] {
+            assert_eq!(telling_end(path), end, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_hash_of_old_names_goes() {
+        assert_eq!(without_hash("a::b::h0123456789abcdef"), "a::b");
+        assert_eq!(without_hash("a::b::hello"), "a::b::hello");
+    }
+}

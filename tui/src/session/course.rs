@@ -1,0 +1,190 @@
+//! The target as a whole, over time.
+
+use super::estimate;
+use super::figures::Estimate;
+use super::window::Steps;
+use super::{PeakView, sane};
+use heaptop_protocol::estimate::Interval;
+use heaptop_protocol::message::{History, HistoryPoint, Peak, Sampling, Status};
+use heaptop_protocol::totals::{Total, Totals};
+use std::collections::VecDeque;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Rates look back so far.
+const RATE_WINDOW_NS: u64 = 10 * SECOND_NS;
+/// A rate over less than this says nothing yet.
+const LEAST_SECONDS: f64 = 0.5;
+/// Trends look back so far, in 60 steps.
+const TREND_WINDOW_NS: u64 = 120 * SECOND_NS;
+const TREND_STEP_NS: u64 = 2 * SECOND_NS;
+/// Most points of the curve; the agent keeps far fewer, and at this every second one goes.
+const MOST_POINTS: usize = 1 << 16;
+
+/// What a former status said.
+#[derive(Debug, Clone, Copy)]
+struct Former {
+    time_ns: u64,
+    allocated: Total,
+    samples: u64,
+    agent_cpu_ns: u64,
+    process_cpu_ns: u64,
+}
+
+/// Status over time.
+#[derive(Debug)]
+pub struct Course {
+    status: Option<Status>,
+    former: VecDeque<Former>,
+    rate_steps: Steps,
+    trend_steps: Steps,
+    /// Largest R ever in force while this model watched.
+    interval: Option<Interval>,
+    /// When sampling was last known to be off.
+    off_ns: Option<u64>,
+    history: Vec<HistoryPoint>,
+    peak: Option<(u64, Total)>,
+}
+
+impl Course {
+    pub(super) fn new() -> Self {
+        Self {
+            status: None,
+            former: VecDeque::new(),
+            rate_steps: Steps::new(SECOND_NS, RATE_WINDOW_NS),
+            trend_steps: Steps::new(TREND_STEP_NS, TREND_WINDOW_NS),
+            interval: None,
+            off_ns: None,
+            history: Vec::new(),
+            peak: None,
+        }
+    }
+
+    pub(super) fn advance(&mut self, time_ns: u64) {
+        self.rate_steps.advance(time_ns);
+        self.trend_steps.advance(time_ns);
+    }
+
+    pub(super) fn status_is(&mut self, status: Status) {
+        let time_ns = status.at.time_ns;
+        self.advance(time_ns);
+        self.interval = self.interval.max(Some(status.interval));
+        if status.sampling != Sampling::On {
+            self.off_ns = Some(time_ns);
+        }
+        let spaced = |last: &Former| time_ns >= last.time_ns.saturating_add(SECOND_NS / 2);
+        if self.former.back().is_none_or(spaced) {
+            let from = time_ns.saturating_sub(RATE_WINDOW_NS);
+            while self.former.get(1).is_some_and(|next| next.time_ns <= from) {
+                self.former.pop_front();
+            }
+            self.former.push_back(Former {
+                time_ns,
+                allocated: status.totals.allocated,
+                samples: status.samples,
+                agent_cpu_ns: status.agent_cpu_ns,
+                process_cpu_ns: status.process_cpu_ns,
+            });
+        }
+        self.status = Some(status);
+    }
+
+    pub(super) fn history_is(&mut self, history: History) {
+        if history.whole {
+            self.history.clear();
+        }
+        for point in history.points {
+            if self.history.last().is_some_and(|last| last.time_ns >= point.time_ns) {
+                continue;
+            }
+            if self.history.len() >= MOST_POINTS {
+                let mut keep = false;
+                self.history.retain(|_| {
+                    keep = !keep;
+                    keep
+                });
+            }
+            self.history.push(HistoryPoint {
+                in_use_bytes: sane::number(point.in_use_bytes),
+                allocated_bytes: sane::number(point.allocated_bytes),
+                promoted_bytes: sane::number(point.promoted_bytes),
+                ..point
+            });
+        }
+    }
+
+    pub(super) fn peak_is(&mut self, peak: &Peak) {
+        self.peak = Some((peak.time_ns, sane::total(&peak.in_use)));
+    }
+
+    pub(super) const fn status(&self) -> Option<&Status> {
+        self.status.as_ref()
+    }
+
+    pub(super) fn history(&self) -> &[HistoryPoint] {
+        &self.history
+    }
+
+    pub(super) fn peak(&self) -> Option<PeakView> {
+        let (time_ns, in_use) = self.peak.as_ref()?;
+        let in_use = estimate::bytes(in_use, self.interval);
+        Some(PeakView { time_ns: *time_ns, in_use })
+    }
+
+    /// The largest R that blocks may have been sampled with, as far as is known.
+    #[must_use]
+    pub const fn interval(&self) -> Option<Interval> {
+        self.interval
+    }
+
+    /// Steps of a second, for rates.
+    #[must_use]
+    pub const fn rate_steps(&self) -> &Steps {
+        &self.rate_steps
+    }
+
+    /// Steps of two seconds, for trends.
+    #[must_use]
+    pub const fn trend_steps(&self) -> &Steps {
+        &self.trend_steps
+    }
+
+    /// Seconds that rates of callstacks are over; `None` while there are too few,
+    /// and while sampling was off for a part of them.
+    #[must_use]
+    pub fn rate_seconds(&self) -> Option<f64> {
+        let seconds = self.rate_steps.seconds();
+        let since = self.rate_steps.since_ns()?;
+        let off = self.off_ns.is_some_and(|off| off > since);
+        (seconds >= LEAST_SECONDS && !off).then_some(seconds)
+    }
+
+    /// The last status beside the one ten seconds before it, and the seconds between.
+    fn span(&self) -> Option<(&Status, &Former, f64)> {
+        let status = self.status.as_ref()?;
+        let former = self.former.front()?;
+        let seconds = status.at.time_ns.saturating_sub(former.time_ns) as f64 / 1e9;
+        (seconds >= LEAST_SECONDS).then_some((status, former, seconds))
+    }
+
+    pub(super) fn allocated_rate(&self) -> Estimate {
+        let Some((status, former, seconds)) = self.span() else { return Estimate::Unknown };
+        if self.off_ns.is_some_and(|off| off > former.time_ns) {
+            return Estimate::Unknown;
+        }
+        let Totals { allocated, .. } = &status.totals;
+        let born = allocated.since(&former.allocated);
+        estimate::per_second(estimate::bytes(&born, self.interval), seconds)
+    }
+
+    pub(super) fn samples_per_second(&self) -> Option<f64> {
+        let (status, former, seconds) = self.span()?;
+        Some(status.samples.saturating_sub(former.samples) as f64 / seconds)
+    }
+
+    pub(super) fn agent_cost(&self) -> Option<f64> {
+        let (status, former, _) = self.span()?;
+        let process = status.process_cpu_ns.checked_sub(former.process_cpu_ns)?;
+        let agent = status.agent_cpu_ns.checked_sub(former.agent_cpu_ns)?;
+        (process > 0).then(|| (agent as f64 / process as f64).min(1.0))
+    }
+}

@@ -1,0 +1,265 @@
+//! How long blocks live: a weighted Kaplan–Meier curve over log-spaced ages.
+//!
+//! A block is followed from its entry (age 0 where its birth was seen, else its
+//! age when it was first listed) to its exit: its death, or the present, where
+//! it is right-censored. Ages fall into buckets, eight an octave, so the curve
+//! is a life table: in bucket b the risk set is what entered before it and did
+//! not leave, half of what enters or is censored inside of it counted.
+//!
+//! S(t) = Π (1 − d/r), every block counted with its Horvitz–Thompson weight.
+//! Var ln S is Greenwood's sum for weighted counts: the linearised variance of
+//! d/r is (Σ_d w²(1 − h)² + (Σ_r w² − Σ_d w²) h²)/r², over (1 − h)².
+//!
+//! The median's interval holds the ages at which a binomial test of S = ½ does
+//! not reject: n_eff(t) = S(1 − S)/Var S trials (Dorey & Korn 1987), which is
+//! the number of blocks while none is dead. It needs no normality.
+
+use super::super::figures::Lifetime;
+use super::beta;
+
+/// Buckets of age: all of u64 nanoseconds, eight an octave from 8 ns on.
+pub const BUCKETS: usize = 61 * 8;
+
+/// The bucket of an age in nanoseconds.
+#[must_use]
+pub const fn bucket(age_ns: u64) -> u16 {
+    let age = if age_ns < 8 { 8 } else { age_ns };
+    let exponent = 63 - age.leading_zeros();
+    // 0 ≤ exponent − 3 ≤ 60, and three bits behind the first: below BUCKETS.
+    ((exponent - 3) * 8) as u16 + ((age >> (exponent - 3)) & 7) as u16
+}
+
+/// Where a bucket begins, in nanoseconds; the end of the last for `BUCKETS`.
+#[must_use]
+pub fn begins(bucket: usize) -> f64 {
+    if bucket == 0 {
+        return 0.0;
+    }
+    (8 + bucket % 8) as f64 * ((bucket / 8) as f64).exp2()
+}
+
+/// Weights that meet in one bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Mass {
+    /// Σw.
+    pub w: f64,
+    /// Σw².
+    pub w2: f64,
+}
+
+impl Mass {
+    /// Another block of weight `w`.
+    pub fn add(&mut self, w: f64) {
+        self.w += w;
+        self.w2 += w * w;
+    }
+    /// Another mass.
+    pub fn merge(&mut self, other: Self) {
+        self.w += other.w;
+        self.w2 += other.w2;
+    }
+}
+
+/// Entries and exits by age, of one group of callstacks.
+#[derive(Debug, Clone)]
+pub struct Table {
+    deaths: Vec<Mass>,
+    entries: Vec<Mass>,
+    censored: Vec<Mass>,
+    /// The buckets in use.
+    range: std::ops::Range<usize>,
+    /// Deaths seen.
+    pub n_deaths: u64,
+    /// Blocks followed.
+    pub n_blocks: u64,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        let empty = vec![Mass::default(); BUCKETS];
+        Self {
+            deaths: empty.clone(),
+            entries: empty.clone(),
+            censored: empty,
+            range: 0..0,
+            n_deaths: 0,
+            n_blocks: 0,
+        }
+    }
+}
+
+impl Table {
+    /// Forgets everything but the memory.
+    pub fn clear(&mut self) {
+        for column in [&mut self.deaths, &mut self.entries, &mut self.censored] {
+            column[self.range.clone()].fill(Mass::default());
+        }
+        self.range = 0..0;
+        self.n_deaths = 0;
+        self.n_blocks = 0;
+    }
+
+    fn touch(&mut self, bucket: u16) -> usize {
+        let b = usize::from(bucket).min(BUCKETS - 1);
+        if self.range.is_empty() {
+            self.range = b..b + 1;
+        } else {
+            self.range = self.range.start.min(b)..self.range.end.max(b + 1);
+        }
+        b
+    }
+
+    /// Blocks that died at this age.
+    pub fn died(&mut self, bucket: u16, mass: Mass) {
+        let b = self.touch(bucket);
+        self.deaths[b].merge(mass);
+    }
+
+    /// Blocks that were first seen at this age.
+    pub fn entered(&mut self, bucket: u16, mass: Mass) {
+        let b = self.touch(bucket);
+        self.entries[b].merge(mass);
+    }
+
+    /// Blocks that were last seen alive at this age.
+    pub fn censored(&mut self, bucket: u16, mass: Mass) {
+        let b = self.touch(bucket);
+        self.censored[b].merge(mass);
+    }
+
+    /// The median lifetime.
+    #[must_use]
+    pub fn median(&self) -> Lifetime {
+        let steps = self.curve();
+        let Some(last) = steps.last() else { return Lifetime::Unknown };
+        let Some(at) = steps.iter().position(|s| s.after.survival <= 0.5) else {
+            return Lifetime::Beyond { ns: last.end, samples: self.n_blocks };
+        };
+        let low_ns = match steps.iter().position(|s| s.after.could_be_half(true)) {
+            // Too few at the outset to tell anything from one half.
+            Some(0) if steps[0].before.could_be_half(true) => 0.0,
+            Some(i) => steps[i].where_half_is(|curve| curve.could_be_half(true)),
+            None => steps[at].begin,
+        };
+        let high_ns = steps[at..]
+            .iter()
+            .find(|s| !s.after.could_be_half(false))
+            .map_or(f64::INFINITY, |s| s.where_half_is(|curve| !curve.could_be_half(false)));
+        let step = steps[at];
+        let ns = step.at_survival(0.5);
+        Lifetime::Median {
+            ns,
+            low_ns: low_ns.min(ns),
+            high_ns: high_ns.max(ns),
+            samples: self.n_deaths,
+        }
+    }
+
+    /// The curve at the end of each bucket with somebody at risk.
+    fn curve(&self) -> Vec<Step> {
+        let sum = |column: &[Mass]| {
+            column[self.range.clone()].iter().fold(Mass::default(), |mut sum, m| {
+                sum.merge(*m);
+                sum
+            })
+        };
+        let (d, e, c) = (sum(&self.deaths), sum(&self.entries), sum(&self.censored));
+        // Everybody leaves once; who did not enter late was there from age 0.
+        let mut risk = Mass { w: d.w + c.w - e.w, w2: d.w2 + c.w2 - e.w2 };
+        let noise = 1e-9 * (d.w + c.w);
+        let mut steps = Vec::with_capacity(self.range.len());
+        let (mut point, mut variance) = (Point { survival: 1.0, n_eff: 0.0 }, 0.0);
+        for b in self.range.clone() {
+            let (d, e, c) = (self.deaths[b], self.entries[b], self.censored[b]);
+            let r = (risk.w + (e.w - c.w) / 2.0).max(d.w);
+            let r2 = (risk.w2 + (e.w2 - c.w2) / 2.0).max(d.w2);
+            if r > noise {
+                if point.survival == 1.0 {
+                    point.n_eff = r * r / r2;
+                }
+                let before = point;
+                if d.w > 0.0 {
+                    let h = (d.w / r).min(1.0);
+                    let miss = 1.0 - h;
+                    point.survival *= miss;
+                    if point.survival > 1e-12 {
+                        variance +=
+                            (d.w2 * miss * miss + (r2 - d.w2) * h * h) / (r * r * miss * miss);
+                        point.n_eff = (1.0 - point.survival) / (point.survival * variance);
+                    } else {
+                        // All dead: as many as before say so.
+                        point.survival = 0.0;
+                    }
+                }
+                steps.push(Step { begin: begins(b), end: begins(b + 1), before, after: point });
+            }
+            risk.w += e.w - d.w - c.w;
+            risk.w2 += e.w2 - d.w2 - c.w2;
+        }
+        steps
+    }
+}
+
+/// The curve at one age.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    survival: f64,
+    n_eff: f64,
+}
+
+impl Point {
+    /// Whether a one-sided binomial test at 2.5 % lets S be ½: from above, or
+    /// from below.
+    fn could_be_half(self, from_above: bool) -> bool {
+        // Far from the limit the normal approximation decides as well.
+        let z = (2.0 * self.survival - 1.0) * self.n_eff.sqrt();
+        let z = if from_above { z } else { -z };
+        if z < 0.5 || z > 5.0 {
+            return z < 0.5;
+        }
+        let alive = self.n_eff * self.survival;
+        let dead = self.n_eff - alive;
+        let tail = if from_above {
+            beta::lower(alive, dead + 1.0, 0.5)
+        } else {
+            beta::lower(dead, alive + 1.0, 0.5)
+        };
+        tail > 0.025
+    }
+}
+
+/// The curve over one bucket of age. Deaths are taken as spread evenly.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    begin: f64,
+    end: f64,
+    before: Point,
+    after: Point,
+}
+
+impl Step {
+    /// The age at which the curve comes down to `survival`.
+    fn at_survival(&self, survival: f64) -> f64 {
+        let fall = self.before.survival - self.after.survival;
+        let part = if fall > 0.0 { (self.before.survival - survival) / fall } else { 1.0 };
+        self.begin + (self.end - self.begin) * part.clamp(0.0, 1.0)
+    }
+
+    /// The age at which `turned` becomes true, which it is at the end.
+    fn where_half_is(&self, turned: impl Fn(Point) -> bool) -> f64 {
+        let at = |part: f64| Point {
+            survival: self.before.survival + (self.after.survival - self.before.survival) * part,
+            n_eff: self.before.n_eff + (self.after.n_eff - self.before.n_eff) * part,
+        };
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..6 {
+            let middle = f64::midpoint(low, high);
+            if turned(at(middle)) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        self.begin + (self.end - self.begin) * f64::midpoint(low, high)
+    }
+}

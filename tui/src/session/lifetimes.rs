@@ -1,0 +1,134 @@
+//! What is kept of the lives of one callstack's blocks, for survival curves.
+//!
+//! Exits and late entries are counted by age, in [`survival::BUCKETS`]. Living
+//! blocks are counted by time of birth, since their ages move: in slots no wider
+//! than an eighth of their age, the resolution of the buckets. Slots grow
+//! together as they age, so a callstack with millions of old blocks has a few
+//! dozen.
+
+use super::estimate::survival::{Mass, Table, bucket};
+
+/// Slots of births may be this wide, in nanoseconds, whatever their age.
+const NARROWEST_NS: u64 = 1 << 20;
+
+/// Counts by age, sparse, in order.
+#[derive(Debug, Clone, Default)]
+struct ByAge(Vec<(u16, Mass)>);
+
+impl ByAge {
+    fn add(&mut self, age_ns: u64, w: f64) {
+        let bucket = bucket(age_ns);
+        let at = match self.0.binary_search_by_key(&bucket, |(b, _)| *b) {
+            Ok(at) => at,
+            Err(at) => {
+                self.0.insert(at, (bucket, Mass::default()));
+                at
+            }
+        };
+        self.0[at].1.add(w);
+    }
+}
+
+/// Living blocks born from `from_ns` to `to_ns`, both included.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    from_ns: u64,
+    to_ns: u64,
+    n: u32,
+    mass: Mass,
+}
+
+/// The lives of one callstack's blocks. Weights are in objects.
+#[derive(Debug, Clone, Default)]
+pub struct Lifetimes {
+    deaths: ByAge,
+    entries: ByAge,
+    lost: ByAge,
+    living: Vec<Slot>,
+    merge_at: usize,
+    n_deaths: u64,
+    n_blocks: u64,
+}
+
+impl Lifetimes {
+    /// A block is seen from `seen_ns` on, which is its birth or later.
+    pub fn enter(&mut self, born_ns: u64, seen_ns: u64, w: f64) {
+        if seen_ns > born_ns {
+            self.entries.add(seen_ns - born_ns, w);
+        }
+        self.n_blocks += 1;
+        let at = self.living.partition_point(|slot| slot.from_ns <= born_ns);
+        if let Some(slot) = at.checked_sub(1).map(|i| &mut self.living[i]) {
+            if born_ns <= slot.to_ns || born_ns - slot.from_ns <= NARROWEST_NS {
+                slot.to_ns = slot.to_ns.max(born_ns);
+                slot.n = slot.n.saturating_add(1);
+                slot.mass.add(w);
+                return;
+            }
+        }
+        let mass = Mass { w, w2: w * w };
+        self.living.insert(at, Slot { from_ns: born_ns, to_ns: born_ns, n: 1, mass });
+        if self.living.len() >= self.merge_at.max(32) {
+            self.merge(seen_ns);
+            self.merge_at = self.living.len() * 2;
+        }
+    }
+
+    /// A block dies.
+    pub fn die(&mut self, born_ns: u64, at_ns: u64, w: f64) {
+        self.leave(born_ns, w);
+        self.deaths.add(at_ns.saturating_sub(born_ns), w);
+        self.n_deaths += 1;
+    }
+
+    /// A block is lost sight of, alive as far as is known.
+    pub fn lose(&mut self, born_ns: u64, at_ns: u64, w: f64) {
+        self.leave(born_ns, w);
+        self.lost.add(at_ns.saturating_sub(born_ns), w);
+    }
+
+    fn leave(&mut self, born_ns: u64, w: f64) {
+        let at = self.living.partition_point(|slot| slot.from_ns <= born_ns);
+        let Some(at) = at.checked_sub(1) else { return };
+        let slot = &mut self.living[at];
+        slot.n -= 1;
+        if slot.n == 0 {
+            self.living.remove(at);
+        } else {
+            slot.mass.w = (slot.mass.w - w).max(0.0);
+            slot.mass.w2 = (slot.mass.w2 - w * w).max(0.0);
+        }
+    }
+
+    fn merge(&mut self, now_ns: u64) {
+        self.living.dedup_by(|next, slot| {
+            let age = now_ns.saturating_sub(next.to_ns);
+            let fits = next.to_ns - slot.from_ns <= NARROWEST_NS.max(age / 8);
+            if fits {
+                slot.to_ns = next.to_ns;
+                slot.n = slot.n.saturating_add(next.n);
+                slot.mass.merge(next.mass);
+            }
+            fits
+        });
+    }
+
+    /// Adds it all to a group's table, as of `now_ns`.
+    pub fn add_to(&self, table: &mut Table, now_ns: u64) {
+        for &(bucket, mass) in &self.deaths.0 {
+            table.died(bucket, mass);
+        }
+        for &(bucket, mass) in &self.entries.0 {
+            table.entered(bucket, mass);
+        }
+        for &(bucket, mass) in &self.lost.0 {
+            table.censored(bucket, mass);
+        }
+        for slot in &self.living {
+            let born = slot.from_ns + (slot.to_ns - slot.from_ns) / 2;
+            table.censored(bucket(now_ns.saturating_sub(born)), slot.mass);
+        }
+        table.n_deaths += self.n_deaths;
+        table.n_blocks += self.n_blocks;
+    }
+}

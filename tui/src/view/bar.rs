@@ -1,0 +1,96 @@
+//! The lowest lines: the filter, and the keys that work here.
+
+use ratatui::Frame;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Stylize;
+use ratatui::text::{Line, Span};
+
+use super::{format, text};
+use crate::app::keys::BINDINGS;
+use crate::app::{App, Screen};
+use crate::export;
+
+/// The filter, while it is typed or holds.
+pub fn filter(app: &App, area: Rect, frame: &mut Frame) {
+    if area.is_empty() {
+        return;
+    }
+    let width = usize::from(area.width);
+    let Some((typed, cursor)) = app.prompt() else {
+        let filter = text::clean(&app.question().filter).into_owned();
+        if !filter.is_empty() {
+            let shown = text::keep_start(&filter, width.saturating_sub(9)).into_owned();
+            frame.render_widget(Line::from(vec![" filter ".dim(), shown.bold()]), area);
+        }
+        return;
+    };
+    // The end is where one types.
+    let room = width.saturating_sub(5);
+    let typed = text::clean(typed);
+    let hidden = text::width(&typed).saturating_sub(room);
+    let shown = text::keep_end(&typed, room).into_owned();
+    let hint = "  Enter keeps it, Esc takes it back";
+    let mut line = Line::from(vec![" / ".bold(), shown.clone().bold()]);
+    if text::width(&shown) + hint.len() + 4 < width {
+        line.push_span(hint.dim());
+    }
+    frame.render_widget(line, area);
+    let column = 3 + cursor.saturating_sub(hidden).min(room);
+    if column < width {
+        frame.set_cursor_position(Position::new(area.x + column as u16, area.y));
+    }
+}
+
+/// Keys at the left, as many as fit; at the right how many rows there are.
+pub fn keys(app: &App, area: Rect, frame: &mut Frame) {
+    let width = usize::from(area.width);
+    let count = count(app);
+    let count = if text::width(&count) + 20 > width { String::new() } else { count };
+    let room = width.saturating_sub(text::width(&count) + 1);
+    let place = app.screen().place();
+    let here: Vec<_> =
+        BINDINGS.iter().filter(|b| b.places.contains(&place) && !b.short.is_empty()).collect();
+    // Help and quit come last, and must be seen before any other.
+    let must = |short: &str| matches!(short, "help" | "quit");
+    let size = |key: &str, short: &str| text::width(key) + 1 + text::width(short) + 2;
+    let mut left = room;
+    let mut fits: Vec<bool> = vec![false; here.len()];
+    for wanted in [true, false] {
+        for (fits, b) in fits.iter_mut().zip(&here) {
+            let size = size(key(b.shown), b.short);
+            if must(b.short) == wanted && size <= left {
+                *fits = true;
+                left -= size;
+            }
+        }
+    }
+    let mut line = Line::from(" ");
+    for (b, _) in here.iter().zip(&fits).filter(|(_, fits)| **fits) {
+        line.push_span(key(b.shown).bold());
+        line.push_span(format!(" {}  ", b.short).dim());
+    }
+    let gap = width.saturating_sub(line.width() + text::width(&count));
+    line.push_span(Span::raw(" ".repeat(gap)));
+    line.push_span(Span::raw(count));
+    frame.render_widget(line, area);
+}
+
+/// The first of a binding's keys.
+fn key(shown: &'static str) -> &'static str {
+    shown.split(',').next().unwrap_or(shown)
+}
+
+fn count(app: &App) -> String {
+    match (app.screen(), app.table()) {
+        (Screen::Callsites(_), Some(table)) => {
+            let (shown, of) = (table.rows.len(), table.of);
+            if shown == of {
+                format!("{} callsites ", format::grouped(of))
+            } else {
+                format!("{} of {} callsites ", format::grouped(shown), format::grouped(of))
+            }
+        }
+        (Screen::Callers(_), _) => format!("{} ", export::metric(app.metric())),
+        _ => String::new(),
+    }
+}

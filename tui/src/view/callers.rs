@@ -1,0 +1,149 @@
+//! Screen 2: who calls the focus, or what it calls, as a tree.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Stylize;
+use ratatui::text::{Line, Span};
+
+use super::format::{self, Unit};
+use super::layout::{self, Fields, MARKER, Placed, Wanted};
+use super::{Parts, list_row, names, text};
+use crate::app::tree::TreeRow;
+use crate::app::{App, Callers};
+use crate::export;
+use crate::query::{Direction, Metric};
+
+/// A column of the tree.
+struct Spec {
+    title: &'static str,
+    wanted: Wanted,
+    cell: fn(&TreeRow, Unit, Fields) -> Span<'static>,
+}
+
+const AMOUNT: (Fields, Fields) = (Fields(8, 5), Fields(9, 6));
+
+const fn spec(
+    title: &'static str,
+    (tight, roomy): (Fields, Fields),
+    worth: u8,
+    cell: fn(&TreeRow, Unit, Fields) -> Span<'static>,
+) -> Spec {
+    Spec { title, wanted: Wanted { tight, roomy, worth }, cell }
+}
+
+const COLUMNS: [Spec; 4] = [
+    spec("cum", AMOUNT, 4, |row, unit, fields| figure(&row.cum, unit, fields)),
+    spec("share", (Fields(7, 0), Fields(7, 0)), 3, |row, _, fields| {
+        Span::raw(text::right(&share(row.share), usize::from(fields.0)))
+    }),
+    spec("", (Fields(10, 0), Fields(24, 0)), 2, |row, _, fields| {
+        Span::raw(bar(row.share, fields.0))
+    }),
+    spec("flat", AMOUNT, 1, |row, unit, fields| figure(&row.flat, unit, fields)),
+];
+
+fn figure(
+    estimate: &crate::session::figures::Estimate,
+    unit: Unit,
+    fields: Fields,
+) -> Span<'static> {
+    let figure = format::estimate(estimate, unit);
+    let text = layout::figure(&figure, fields);
+    if figure.dim { text.dim() } else { text.into() }
+}
+
+/// A share of the focus, of estimates that share their samples.
+fn share(share: f64) -> String {
+    if !share.is_finite() { format::UNKNOWN.into() } else { format::cost(share) }
+}
+
+/// A bar of `share` of `columns`, to the eighth.
+fn bar(share: f64, columns: u16) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+    let eighths = (share * f64::from(columns) * 8.0).round() as usize;
+    let text = format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8]);
+    text::left(&text, usize::from(columns))
+}
+
+/// Draws crumbs, heading and rows.
+pub fn draw(app: &App, callers: &Callers, parts: &Parts, frame: &mut Frame) {
+    crumbs(callers, app.metric(), parts.crumbs, frame);
+    let wanted: Vec<Wanted> = COLUMNS.iter().map(|spec| spec.wanted).collect();
+    let (name_width, placed) = layout::place(parts.body.width, &wanted);
+    let title = match callers.direction {
+        Direction::Callers => "callers",
+        Direction::Callees => "callees",
+    };
+    let mut heading = names::plain(title, name_width);
+    for p in &placed {
+        pad_to(&mut heading, p.x);
+        heading.push_span(Span::raw(layout::heading(COLUMNS[p.index].title, p.fields)));
+    }
+    frame.render_widget(heading.dim(), parts.heading);
+
+    if callers.rows.is_empty() {
+        return super::empty(app, parts.body, frame);
+    }
+    let unit = export::unit(app.metric());
+    let page = usize::from(parts.body.height);
+    let shown = callers.rows.iter().enumerate().skip(callers.cursor.offset()).take(page);
+    for (y, (index, row)) in (parts.body.y..).zip(shown) {
+        let mut line = name(row, name_width);
+        cells(row, unit, &placed, &mut line);
+        let area = Rect { y, height: 1, ..parts.body };
+        list_row(line, index == callers.cursor.index(), area, frame);
+    }
+}
+
+fn cells(row: &TreeRow, unit: Unit, placed: &[Placed], line: &mut Line<'static>) {
+    for p in placed {
+        pad_to(line, p.x);
+        line.push_span((COLUMNS[p.index].cell)(row, unit, p.fields));
+    }
+}
+
+/// The branch's sign and the name, indented by depth. Indentation is bounded:
+/// deep rows say their depth instead.
+fn name(row: &TreeRow, width: u16) -> Line<'static> {
+    let width = usize::from(width);
+    let sign = match (row.branches, row.open) {
+        (true, true) => "▾ ",
+        (true, false) => "▸ ",
+        (false, _) => "  ",
+    };
+    let most = width / 3;
+    let indent = if row.depth * 2 <= most {
+        " ".repeat(row.depth * 2)
+    } else {
+        text::left(&text::keep_end(&format!("{} ", row.depth), most), most)
+    };
+    let lead = format!(" {indent}{sign}");
+    let room = (width + usize::from(MARKER)).saturating_sub(text::width(&lead));
+    let mut line = Line::from(lead);
+    for span in names::spans(&row.label, room) {
+        line.push_span(span);
+    }
+    line
+}
+
+/// The focus and how one came to it; the last is the focus itself.
+fn crumbs(callers: &Callers, metric: Metric, area: Rect, frame: &mut Frame) {
+    let width = usize::from(area.width);
+    let right = format!("{} ", export::metric(metric));
+    let right = if text::width(&right) + 30 > width { String::new() } else { right };
+    let room = width.saturating_sub(text::width(&right) + 3);
+    let path: Vec<String> =
+        callers.crumbs.iter().map(|label| text::clean(&label.function).into_owned()).collect();
+    let path = text::keep_end(&path.join(" › "), room).into_owned();
+    let gap = width.saturating_sub(1 + text::width(&path) + text::width(&right));
+    let line =
+        Line::from(vec![Span::raw(" "), path.bold(), Span::raw(" ".repeat(gap)), right.dim()]);
+    frame.render_widget(line, area);
+}
+
+/// Goes on at column `x` of the list.
+fn pad_to(line: &mut Line<'static>, x: u16) {
+    let missing = usize::from(x).saturating_sub(line.width());
+    line.push_span(Span::raw(" ".repeat(missing)));
+}

@@ -1,0 +1,198 @@
+//! Screen 1: the live table of callsites.
+//!
+//! A column is one value of [`COLUMNS`]: its title, its room, its cell and what
+//! it is sorted by stand together.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Stylize;
+use ratatui::text::{Line, Span};
+
+use super::format::{self, Figure, Unit};
+use super::layout::{self, Fields, Placed, Wanted};
+use super::{Parts, list_row, names, spark};
+use crate::app::App;
+use crate::app::cursor::Cursor;
+use crate::query::{Column, Figures};
+
+/// A column of figures.
+pub struct Spec {
+    /// What it is sorted by.
+    pub column: Column,
+    /// Its heading.
+    pub title: &'static str,
+    /// Its room and worth.
+    pub wanted: Wanted,
+    /// Its content.
+    pub cell: Cell,
+}
+
+/// How a cell is made.
+pub enum Cell {
+    /// A number with its interval.
+    Figure(fn(&Figures) -> Figure),
+    /// A curve.
+    Curve(fn(&Figures) -> &[f64]),
+}
+
+const BYTES: (Fields, Fields) = (Fields(8, 5), Fields(9, 6));
+const RATE: (Fields, Fields) = (Fields(10, 5), Fields(11, 6));
+const COUNT: (Fields, Fields) = (Fields(6, 5), Fields(8, 6));
+const COUNT_RATE: (Fields, Fields) = (Fields(8, 5), Fields(10, 6));
+const SHARE: (Fields, Fields) = (Fields(6, 5), Fields(6, 6));
+const TIME: (Fields, Fields) = (Fields(8, 0), Fields(8, 6));
+const CURVE: (Fields, Fields) = (Fields(8, 0), Fields(30, 0));
+
+const fn spec(
+    column: Column,
+    title: &'static str,
+    (tight, roomy): (Fields, Fields),
+    worth: u8,
+    cell: Cell,
+) -> Spec {
+    Spec { column, title, wanted: Wanted { tight, roomy, worth }, cell }
+}
+
+/// All columns of figures.
+pub const COLUMNS: [Spec; 10] = [
+    spec(
+        Column::InUseBytes,
+        "in use",
+        BYTES,
+        100,
+        Cell::Figure(|f| format::estimate(&f.in_use_bytes, Unit::Bytes)),
+    ),
+    spec(
+        Column::InUseObjects,
+        "objects",
+        COUNT,
+        50,
+        Cell::Figure(|f| format::estimate(&f.in_use_objects, Unit::Objects)),
+    ),
+    spec(
+        Column::AllocatedBytes,
+        "allocated",
+        BYTES,
+        30,
+        Cell::Figure(|f| format::estimate(&f.allocated_bytes, Unit::Bytes)),
+    ),
+    spec(
+        Column::AllocatedObjects,
+        "births",
+        COUNT,
+        10,
+        Cell::Figure(|f| format::estimate(&f.allocated_objects, Unit::Objects)),
+    ),
+    spec(
+        Column::AllocatedRate,
+        "alloc/s",
+        RATE,
+        90,
+        Cell::Figure(|f| format::estimate(&f.allocated_rate, Unit::BytesPerSecond)),
+    ),
+    spec(
+        Column::ObjectRate,
+        "births/s",
+        COUNT_RATE,
+        20,
+        Cell::Figure(|f| format::estimate(&f.object_rate, Unit::ObjectsPerSecond)),
+    ),
+    spec(Column::Promoted, "promoted", SHARE, 80, Cell::Figure(|f| format::ratio(&f.promoted))),
+    spec(
+        Column::ShortLived,
+        "dies young",
+        SHARE,
+        40,
+        Cell::Figure(|f| format::ratio(&f.short_lived)),
+    ),
+    spec(Column::Lifetime, "lifetime", TIME, 70, Cell::Figure(|f| format::lifetime(&f.lifetime))),
+    spec(Column::Trend, "trend", CURVE, 60, Cell::Curve(|f| &f.trend)),
+];
+
+/// A worth above all others: what rows are sorted by must be seen.
+const SORTED_BY: u8 = 200;
+
+/// The columns that are shown in `width`, in the user's order.
+fn columns(app: &App, width: u16) -> (u16, Vec<(&'static Spec, Placed)>) {
+    let (chosen, passed_over) = app.columns();
+    let specs: Vec<&'static Spec> =
+        chosen.iter().filter_map(|&c| COLUMNS.iter().find(|s| s.column == c)).collect();
+    let wanted: Vec<Wanted> = specs
+        .iter()
+        .enumerate()
+        .map(|(i, spec)| {
+            let worth = if spec.column == app.question().sort {
+                SORTED_BY
+            } else if passed_over == 0 {
+                spec.wanted.worth
+            } else if i >= passed_over {
+                // Those that come next, from left to right.
+                SORTED_BY - 1 - (i - passed_over).min(100) as u8
+            } else {
+                1 + (i as u8).min(40)
+            };
+            Wanted { worth, ..spec.wanted }
+        })
+        .collect();
+    let (name, placed) = layout::place(width, &wanted);
+    (name, placed.into_iter().map(|p| (specs[p.index], p)).collect())
+}
+
+/// Draws heading, rows and total.
+pub fn draw(app: &App, cursor: &Cursor, parts: &Parts, frame: &mut Frame) {
+    let (name_width, columns) = columns(app, parts.body.width);
+    heading(app, name_width, &columns, parts.heading, frame);
+    let Some(table) = app.table() else { return super::empty(app, parts.body, frame) };
+    if table.rows.is_empty() {
+        return super::empty(app, parts.body, frame);
+    }
+    let page = usize::from(parts.body.height);
+    let shown = table.rows.iter().enumerate().skip(cursor.offset()).take(page);
+    for (y, (index, row)) in (parts.body.y..).zip(shown) {
+        let mut line = names::callsite(&row.label, name_width);
+        cells(&row.figures, &columns, &mut line);
+        let area = Rect { y, height: 1, ..parts.body };
+        list_row(line, index == cursor.index(), area, frame);
+    }
+    let of = if table.rows.len() == table.of { "all callsites" } else { "these callsites" };
+    let mut line = names::plain(of, name_width);
+    cells(&table.total, &columns, &mut line);
+    frame.render_widget(line.bold(), parts.total);
+}
+
+fn heading(app: &App, name: u16, columns: &[(&Spec, Placed)], area: Rect, frame: &mut Frame) {
+    let mark = |column| match (app.question().sort == column, app.question().descending) {
+        (false, _) => "",
+        (true, true) => " ▼",
+        (true, false) => " ▲",
+    };
+    let mut line = names::plain(&format!("callsite{}", mark(Column::Callsite)), name);
+    for (spec, placed) in columns {
+        pad_to(&mut line, placed.x);
+        let title = format!("{}{}", spec.title, mark(spec.column));
+        line.push_span(Span::raw(layout::heading(&title, placed.fields)));
+    }
+    frame.render_widget(line.dim(), area);
+}
+
+fn cells(figures: &Figures, columns: &[(&Spec, Placed)], line: &mut Line<'static>) {
+    for (spec, placed) in columns {
+        pad_to(line, placed.x);
+        line.push_span(match spec.cell {
+            Cell::Figure(make) => {
+                let figure = make(figures);
+                let text = layout::figure(&figure, placed.fields);
+                if figure.dim { text.dim() } else { text.into() }
+            }
+            Cell::Curve(values) => {
+                Span::raw(spark::line(values(figures), usize::from(placed.width())))
+            }
+        });
+    }
+}
+
+/// Goes on at column `x` of the list.
+fn pad_to(line: &mut Line<'static>, x: u16) {
+    let missing = usize::from(x).saturating_sub(line.width());
+    line.push_span(Span::raw(" ".repeat(missing)));
+}

@@ -1,0 +1,492 @@
+//! Numbers as text: the one place where figures become what people read.
+//!
+//! Bytes in binary units, counts with SI, percentages, lifetimes; at most three
+//! digits, and never more than the 95 % interval allows: a half-width of 10 % or
+//! more leaves two digits, of 100 % or more one. An asymmetric interval is
+//! shown by its larger half. Bounds are rounded to the safe side. Unknown is
+//! `–`, never 0; a value built on fewer than [`FEW`] samples is dimmed.
+
+use crate::session::figures::{Estimate, Lifetime, Ratio};
+
+/// Fewer samples than these make a value dim.
+pub const FEW: u64 = 5;
+/// What is shown where nothing is known.
+pub const UNKNOWN: &str = "–";
+
+/// A number as text, with its uncertainty beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Figure {
+    /// The value with its unit.
+    pub value: String,
+    /// `±9 %`, `≥ 97`, or nothing.
+    pub interval: String,
+    /// Whether too few samples stand behind it.
+    pub dim: bool,
+}
+
+impl Figure {
+    fn plain(value: String) -> Self {
+        Self { value, ..Self::default() }
+    }
+
+    fn unknown() -> Self {
+        Self { value: UNKNOWN.into(), interval: String::new(), dim: true }
+    }
+}
+
+impl std::fmt::Display for Figure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.value)?;
+        if self.interval.is_empty() { Ok(()) } else { write!(f, " {}", self.interval) }
+    }
+}
+
+/// What an estimate counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes: `1.23 MiB`.
+    Bytes,
+    /// Bytes per second: `1.23 MiB/s`.
+    BytesPerSecond,
+    /// Objects: `12.3 k`.
+    Objects,
+    /// Objects per second: `12.3 k/s`.
+    ObjectsPerSecond,
+}
+
+/// To which side a number is rounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rounding {
+    /// To the nearest.
+    Nearest,
+    /// Away from zero, for upper bounds.
+    Up,
+    /// Towards zero, for lower bounds.
+    Down,
+}
+
+/// An estimate.
+#[must_use]
+pub fn estimate(estimate: &Estimate, unit: Unit) -> Figure {
+    use Rounding::{Down, Nearest, Up};
+    match *estimate {
+        Estimate::Unknown => Figure::unknown(),
+        Estimate::Exact { value } => Figure::plain(amount(value, unit, 3, Nearest)),
+        Estimate::Below { high } => Figure {
+            value: format!("< {}", amount(high, unit, 2, Up)),
+            interval: String::new(),
+            dim: true,
+        },
+        Estimate::AtLeast { low, samples } => Figure {
+            value: format!("≥ {}", amount(low, unit, 2, Down)),
+            interval: String::new(),
+            dim: samples < FEW,
+        },
+        Estimate::Interval { value, low, high, samples } => {
+            let half = relative_half(value, low, high);
+            Figure {
+                value: amount(value, unit, digits_for(half), Nearest),
+                interval: plus_minus(half),
+                dim: samples < FEW,
+            }
+        }
+    }
+}
+
+/// A share.
+#[must_use]
+pub fn ratio(ratio: &Ratio) -> Figure {
+    let Ratio::Interval { value, low, high, samples } = *ratio else {
+        return Figure::unknown();
+    };
+    let dim = samples < FEW;
+    let (value, low, high) = (percent(value), percent(low), percent(high));
+    let half = (high - value).max(value - low);
+    if half < 0.05 {
+        return Figure { value: format!("{} %", decimals(value, 1)), interval: String::new(), dim };
+    }
+    let text = decimals(value, usize::from(half < 2.0));
+    // At the ends the interval has one side.
+    let interval = match text.as_str() {
+        "100" => format!(
+            "≥ {}",
+            if low > 99.0 { tenths(low, Rounding::Down) } else { low.floor().to_string() }
+        ),
+        "0" => format!(
+            "≤ {}",
+            if high < 1.0 { tenths(high, Rounding::Up) } else { high.ceil().to_string() }
+        ),
+        _ if half < 0.95 => format!("±{}", tenths(half, Rounding::Up)),
+        _ => format!("±{}", (half - 1e-9).ceil()),
+    };
+    Figure { value: format!("{text} %"), interval, dim }
+}
+
+/// A lifetime.
+#[must_use]
+pub fn lifetime(lifetime: &Lifetime) -> Figure {
+    match *lifetime {
+        Lifetime::Unknown => Figure::unknown(),
+        Lifetime::Beyond { ns, samples } => Figure {
+            value: format!("> {}", duration(ns, 2, Rounding::Down)),
+            interval: String::new(),
+            dim: samples < FEW,
+        },
+        Lifetime::Median { low_ns, high_ns, samples, .. } if !high_ns.is_finite() => Figure {
+            value: format!("≥ {}", duration(low_ns, 2, Rounding::Down)),
+            interval: String::new(),
+            dim: samples < FEW,
+        },
+        Lifetime::Median { ns, low_ns, high_ns, samples } => {
+            let half = relative_half(ns, low_ns, high_ns);
+            Figure {
+                value: duration(ns, digits_for(half).min(2), Rounding::Nearest),
+                interval: plus_minus(half),
+                dim: samples < FEW,
+            }
+        }
+    }
+}
+
+/// An amount in its unit with at most `digits` digits.
+#[must_use]
+pub fn amount(value: f64, unit: Unit, digits: usize, rounding: Rounding) -> String {
+    match unit {
+        Unit::Bytes => bytes(value, digits, rounding),
+        Unit::BytesPerSecond => format!("{}/s", bytes(value, digits, rounding)),
+        Unit::Objects => count(value, digits, rounding),
+        Unit::ObjectsPerSecond => format!("{}/s", count(value, digits, rounding)),
+    }
+}
+
+/// Bytes in binary units.
+#[must_use]
+pub fn bytes(value: f64, digits: usize, rounding: Rounding) -> String {
+    let (number, unit) =
+        scaled(value, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"], digits, rounding);
+    format!("{number} {unit}")
+}
+
+/// A count with SI prefixes.
+#[must_use]
+pub fn count(value: f64, digits: usize, rounding: Rounding) -> String {
+    match scaled(value, 1000.0, &["", "k", "M", "G", "T", "P"], digits, rounding) {
+        (number, "") => number,
+        (number, unit) => format!("{number} {unit}"),
+    }
+}
+
+/// A duration, given in nanoseconds.
+#[must_use]
+pub fn duration(ns: f64, digits: usize, rounding: Rounding) -> String {
+    // A unit serves until the next one says it as well.
+    const UNITS: [(&str, f64, f64); 7] = [
+        ("ns", 1.0, 1e3),
+        ("µs", 1e3, 1e5),
+        ("ms", 1e6, 1e9),
+        ("s", 1e9, 120e9),
+        ("min", 60e9, 7200e9),
+        ("h", 3600e9, 172_800e9),
+        ("d", 86_400e9, f64::INFINITY),
+    ];
+    let ns = if ns.is_finite() { ns.max(0.0) } else { 0.0 };
+    for (unit, size, below) in UNITS {
+        let rounded = significant(ns / size, digits, rounding);
+        if rounded * size < below {
+            return format!("{} {unit}", shown(rounded, digits));
+        }
+    }
+    UNKNOWN.into()
+}
+
+/// Time since the target's start, to the minute.
+#[must_use]
+pub fn uptime(minutes: u64) -> String {
+    match (minutes / 1440, minutes / 60 % 24, minutes % 60) {
+        (0, 0, m) => format!("{m} m"),
+        (0, h, m) => format!("{h} h {m} m"),
+        (d, h, _) => format!("{d} d {h} h"),
+    }
+}
+
+/// The sampling interval, as a user sets it.
+#[must_use]
+pub fn interval(bytes_between: u32) -> String {
+    if bytes_between == 1 {
+        return "every byte".into();
+    }
+    format!("1 in {}", bytes(f64::from(bytes_between), 3, Rounding::Nearest))
+}
+
+/// A share of CPU time, measured and not estimated.
+#[must_use]
+pub fn cost(share: f64) -> String {
+    match percent(share) {
+        p if p > 0.0 && p < 0.05 => "< 0.1 %".into(),
+        p if p < 9.95 => format!("{} %", decimals(p, 1)),
+        p => format!("{} %", decimals(p, 0)),
+    }
+}
+
+/// A number in full, its digits in groups of three: `1,204`.
+#[must_use]
+pub fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Digits that a relative half-width allows.
+fn digits_for(half: f64) -> usize {
+    match half {
+        h if h < 0.095 => 3,
+        h if h < 0.995 => 2,
+        _ => 1,
+    }
+}
+
+/// The larger half of an interval over its value.
+fn relative_half(value: f64, low: f64, high: f64) -> f64 {
+    let half = (high - value).max(value - low).max(0.0);
+    if half == 0.0 {
+        0.0
+    } else if value > 0.0 {
+        half / value
+    } else {
+        f64::INFINITY
+    }
+}
+
+fn plus_minus(half: f64) -> String {
+    let percent = half * 100.0;
+    if percent <= 0.0 {
+        String::new()
+    } else if percent < 0.95 {
+        format!("±{} %", tenths(percent, Rounding::Up))
+    } else if percent > 999.0 {
+        "±>999 %".into()
+    } else {
+        format!("±{} %", (percent - 1e-9).ceil())
+    }
+}
+
+fn percent(share: f64) -> f64 {
+    if share.is_finite() { share.clamp(0.0, 1.0) * 100.0 } else { 0.0 }
+}
+
+fn tenths(value: f64, rounding: Rounding) -> String {
+    let value = match rounding {
+        Rounding::Nearest => (value * 10.0).round(),
+        Rounding::Up => (value * 10.0 - 1e-9).ceil(),
+        Rounding::Down => (value * 10.0 + 1e-9).floor(),
+    };
+    decimals(value / 10.0, 1)
+}
+
+/// With at most `places` decimals; `100.0` and `0.0` lose theirs.
+fn decimals(value: f64, places: usize) -> String {
+    let text = format!("{value:.places$}");
+    match text.as_str() {
+        "100.0" => "100".into(),
+        "0.0" => "0".into(),
+        _ => text,
+    }
+}
+
+fn scaled<'a>(
+    value: f64,
+    step: f64,
+    units: &[&'a str],
+    digits: usize,
+    rounding: Rounding,
+) -> (String, &'a str) {
+    let mut rest = if value.is_finite() { value.max(0.0) } else { 0.0 };
+    for (i, &unit) in units.iter().enumerate() {
+        // Pieces smaller than a byte or an object do not exist.
+        let smallest = if i == 0 { whole(rest, rounding) } else { rest };
+        let rounded = significant(smallest, digits, rounding);
+        if rounded < 1000.0 || i + 1 == units.len() {
+            let number = if i == 0 { format!("{rounded}") } else { shown(rounded, digits) };
+            return (number, unit);
+        }
+        rest /= step;
+    }
+    (UNKNOWN.into(), "")
+}
+
+fn whole(value: f64, rounding: Rounding) -> f64 {
+    match rounding {
+        Rounding::Nearest => value.round(),
+        Rounding::Up => value.ceil(),
+        Rounding::Down => value.floor(),
+    }
+}
+
+/// `value` rounded to `digits` significant digits. What lies below 1 counts
+/// its 0 as a digit: 1,000 MiB are `0.98 GiB`.
+fn significant(value: f64, digits: usize, rounding: Rounding) -> f64 {
+    if value <= 0.0 {
+        return 0.0;
+    }
+    let places = i32::try_from(digits).unwrap_or(3) - 1 - value.log10().floor().max(0.0) as i32;
+    let scale = 10f64.powi(places);
+    // The nudge keeps 1.5 from becoming 1.6 by a rounding error far behind the point.
+    let nudge = 1e-9;
+    let scaled = match rounding {
+        Rounding::Nearest => (value * scale).round(),
+        Rounding::Up => (value * scale - nudge).ceil(),
+        Rounding::Down => (value * scale + nudge).floor(),
+    };
+    if places >= 0 { scaled / scale } else { scaled * 10f64.powi(-places) }
+}
+
+/// A number that has been rounded to `digits`, with its trailing zeros.
+fn shown(rounded: f64, digits: usize) -> String {
+    let whole_digits = if rounded < 1.0 { 1 } else { rounded.log10().floor() as usize + 1 };
+    let places = digits.saturating_sub(whole_digits);
+    format!("{rounded:.places$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Rounding::{Down, Nearest, Up};
+
+    const MIB: f64 = 1_048_576.0;
+
+    fn about(value: f64, half: f64, samples: u64) -> Estimate {
+        Estimate::Interval { value, low: value - half, high: value + half, samples }
+    }
+
+    #[test]
+    fn bytes_have_three_digits() {
+        let three = |v| bytes(v, 3, Nearest);
+        assert_eq!(three(0.0), "0 B");
+        assert_eq!(three(7.0), "7 B");
+        assert_eq!(three(999.4), "999 B");
+        assert_eq!(three(1000.0), "0.98 KiB");
+        assert_eq!(three(1024.0), "1.00 KiB");
+        assert_eq!(three(1.234 * MIB), "1.23 MiB");
+        assert_eq!(three(12.34 * MIB), "12.3 MiB");
+        assert_eq!(three(123.4 * MIB), "123 MiB");
+        assert_eq!(three(999.6 * MIB), "0.98 GiB");
+        assert_eq!(three(1e30), "867361737988 EiB");
+    }
+
+    #[test]
+    fn counts_are_whole_and_si() {
+        let three = |v| count(v, 3, Nearest);
+        assert_eq!(three(355.0), "355");
+        assert_eq!(three(1000.0), "1.00 k");
+        assert_eq!(three(12_345.0), "12.3 k");
+        assert_eq!(three(999_999.0), "1.00 M");
+    }
+
+    #[test]
+    fn intervals_take_digits_away() {
+        let shown = |v, h| estimate(&about(v * MIB, h * MIB, 50), Unit::Bytes).to_string();
+        assert_eq!(shown(231.4, 9.0), "231 MiB ±4 %");
+        assert_eq!(shown(9.41, 2.05), "9.4 MiB ±22 %");
+        assert_eq!(shown(38.4, 4.1), "38 MiB ±11 %");
+        assert_eq!(shown(118.2, 30.0), "120 MiB ±26 %");
+        assert_eq!(shown(9.41, 12.0), "9 MiB ±128 %");
+        assert_eq!(shown(500.0, 1.0), "500 MiB ±0.2 %");
+        assert_eq!(shown(5.0, 500.0), "5 MiB ±>999 %");
+    }
+
+    #[test]
+    fn the_larger_half_of_an_interval_is_shown() {
+        let e = Estimate::Interval { value: 100.0, low: 95.0, high: 120.0, samples: 9 };
+        assert_eq!(estimate(&e, Unit::Objects).to_string(), "100 ±20 %");
+    }
+
+    #[test]
+    fn bounds_lie_on_the_safe_side() {
+        let below = Estimate::Below { high: 1.5 * MIB };
+        assert_eq!(estimate(&below, Unit::Bytes).to_string(), "< 1.5 MiB");
+        let below = Estimate::Below { high: 1.51 * MIB };
+        assert_eq!(estimate(&below, Unit::BytesPerSecond).to_string(), "< 1.6 MiB/s");
+        let least = Estimate::AtLeast { low: 1290.0, samples: 20 };
+        assert_eq!(estimate(&least, Unit::ObjectsPerSecond).to_string(), "≥ 1.2 k/s");
+    }
+
+    #[test]
+    fn unknown_is_a_dash_and_exact_has_no_interval() {
+        assert_eq!(estimate(&Estimate::Unknown, Unit::Bytes).to_string(), "–");
+        assert_eq!(estimate(&Estimate::Exact { value: 0.0 }, Unit::Bytes).to_string(), "0 B");
+        assert_eq!(ratio(&Ratio::Unknown).to_string(), "–");
+        assert_eq!(lifetime(&Lifetime::Unknown).to_string(), "–");
+    }
+
+    #[test]
+    fn few_samples_are_dim() {
+        assert!(estimate(&about(9.0, 1.0, 4), Unit::Bytes).dim);
+        assert!(!estimate(&about(9.0, 1.0, 5), Unit::Bytes).dim);
+        assert!(ratio(&Ratio::Interval { value: 0.5, low: 0.1, high: 0.9, samples: 4 }).dim);
+        assert!(lifetime(&Lifetime::Beyond { ns: 1.0, samples: 4 }).dim);
+    }
+
+    #[test]
+    fn shares_have_at_most_one_decimal() {
+        let shown = |value: f64, low: f64, high: f64| {
+            ratio(&Ratio::Interval {
+                value: value / 100.0,
+                low: low / 100.0,
+                high: high / 100.0,
+                samples: 99,
+            })
+            .to_string()
+        };
+        assert_eq!(shown(98.7, 97.8, 99.4), "98.7 % ±0.9");
+        assert_eq!(shown(98.7, 97.5, 99.4), "98.7 % ±2");
+        assert_eq!(shown(4.1, 3.8, 4.5), "4.1 % ±0.4");
+        assert_eq!(shown(42.0, 30.0, 55.0), "42 % ±13");
+        assert_eq!(shown(100.0, 97.3, 100.0), "100 % ≥ 97");
+        assert_eq!(shown(100.0, 99.47, 100.0), "100 % ≥ 99.4");
+        assert_eq!(shown(0.0, 0.0, 2.1), "0 % ≤ 3");
+        assert_eq!(shown(0.0, 0.0, 0.31), "0 % ≤ 0.4");
+        assert_eq!(shown(25.0, 25.0, 25.0), "25.0 %");
+        assert_eq!(shown(100.0, 100.0, 100.0), "100 %");
+    }
+
+    #[test]
+    fn lifetimes_choose_their_unit() {
+        let median = |ns: f64| {
+            let l = Lifetime::Median { ns, low_ns: ns * 0.95, high_ns: ns * 1.05, samples: 50 };
+            lifetime(&l).to_string()
+        };
+        assert_eq!(median(420.0), "420 ns ±5 %");
+        assert_eq!(median(42e3), "42 µs ±5 %");
+        assert_eq!(median(0.38e6), "0.4 ms ±5 %");
+        assert_eq!(median(1.93e9), "1.9 s ±5 %");
+        assert_eq!(median(40.0 * 60e9), "40 min ±5 %");
+        assert_eq!(median(50.0 * 3600e9), "2.1 d ±5 %");
+        let beyond = Lifetime::Beyond { ns: 40.6 * 60e9, samples: 50 };
+        assert_eq!(lifetime(&beyond).to_string(), "> 40 min");
+        let open =
+            Lifetime::Median { ns: 2e9, low_ns: 1.19e9, high_ns: f64::INFINITY, samples: 50 };
+        assert_eq!(lifetime(&open).to_string(), "≥ 1.1 s");
+    }
+
+    #[test]
+    fn rounding_keeps_what_is_round() {
+        assert_eq!(bytes(1.5 * MIB, 2, Up), "1.5 MiB");
+        assert_eq!(bytes(1.5 * MIB, 2, Down), "1.5 MiB");
+        assert_eq!(uptime(192), "3 h 12 m");
+        assert_eq!(uptime(3), "3 m");
+        assert_eq!(uptime(3000), "2 d 2 h");
+        assert_eq!(interval(524_288), "1 in 512 KiB");
+        assert_eq!(interval(1), "every byte");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(grouped(123), "123");
+        assert_eq!(cost(0.000_1), "< 0.1 %");
+        assert_eq!(cost(0.003), "0.3 %");
+        assert_eq!(cost(0.123), "12 %");
+    }
+}

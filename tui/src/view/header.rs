@@ -1,0 +1,231 @@
+//! The header: the target, its figures, in use over time.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style, Stylize};
+use ratatui::text::{Line, Span};
+
+use super::format::{self, Figure, Rounding, Unit};
+use super::{spark, text};
+use crate::app::App;
+use crate::app::keys::Place;
+use crate::session::Connection;
+
+/// The target at the left, screens and states at the right.
+pub fn title(app: &App, area: Rect, frame: &mut Frame) {
+    let width = usize::from(area.width);
+    let mut states: Vec<Span> = Vec::new();
+    let badge = |word: &'static str| format!(" {word} ").reversed().bold();
+    match app.live().connection {
+        Connection::Connecting => states.push(" connecting… ".bold()),
+        Connection::Lost(_) => states.push(badge("LOST")),
+        Connection::Ended(_) => states.push(badge("ENDED")),
+        Connection::Connected => {}
+    }
+    if app.paused() {
+        states.push(badge("PAUSED"));
+    }
+    if app.order_held() {
+        states.push(badge("ORDER HELD"));
+    }
+    let tabs = [(Place::Callsites, " 1 Callsites "), (Place::Callers, " 2 Callers ")].map(
+        |(place, name)| {
+            if app.screen().place() == place { name.reversed() } else { Span::raw(name) }
+        },
+    );
+
+    let summary = app.summary();
+    let name = text::clean(&summary.target).into_owned();
+    let pid = summary.pid.map(|pid| format!("pid {pid}"));
+    let up = summary.uptime_minutes.map(|m| format!("up {}", format::uptime(m)));
+    // The longest of these that leaves room for what must be seen.
+    let wordy: String =
+        [Some(name.clone()), pid.clone(), up].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    let short: String = [Some(name), pid].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    let states_width = columns(&states);
+    let tabs_width = columns(&tabs);
+    let brand = " heaptop  ";
+    let fits = |taken: &[usize]| taken.iter().sum::<usize>() < width;
+    let (brand, target, with_tabs) =
+        if fits(&[brand.len(), text::width(&wordy), states_width, tabs_width]) {
+            (brand, wordy, true)
+        } else if fits(&[1, text::width(&wordy), states_width, tabs_width]) {
+            (" ", wordy, true)
+        } else if fits(&[1, text::width(&short), states_width, tabs_width]) {
+            (" ", short, true)
+        } else {
+            (" ", short, false)
+        };
+    let right_width = states_width + if with_tabs { tabs_width } else { 0 };
+    let target =
+        text::keep_start(&target, width.saturating_sub(right_width + brand.len() + 1)).into_owned();
+    let gap = width.saturating_sub(brand.len() + text::width(&target) + right_width);
+    let mut spans = vec![brand.bold(), target.bold(), Span::raw(" ".repeat(gap))];
+    spans.extend(states);
+    if with_tabs {
+        spans.extend(tabs);
+    }
+    frame.render_widget(Line::from(spans), area);
+}
+
+/// A figure of the target, and its worth: where room is short the least goes.
+struct Item {
+    label: &'static str,
+    value: String,
+    dim: bool,
+    loss: bool,
+    worth: u8,
+}
+
+impl Item {
+    fn width(&self) -> usize {
+        let label = text::width(self.label);
+        label + usize::from(label > 0) + text::width(&self.value)
+    }
+
+    fn spans(&self, color: bool) -> Vec<Span<'static>> {
+        let mut style = Style::new();
+        if self.dim {
+            style = style.add_modifier(Modifier::DIM);
+        }
+        if self.loss {
+            style = style.add_modifier(Modifier::BOLD);
+            style =
+                if color { style.fg(Color::Red) } else { style.add_modifier(Modifier::REVERSED) };
+        } else if self.worth == IN_USE {
+            style = style.add_modifier(Modifier::BOLD);
+        }
+        let label = match self.label {
+            "" => Span::raw(""),
+            label if self.loss => Span::styled(format!("{label} "), style),
+            label => format!("{label} ").dim(),
+        };
+        vec![label, Span::styled(self.value.clone(), style)]
+    }
+}
+
+const IN_USE: u8 = 100;
+
+/// The target's figures, in as many lines as the area has.
+pub fn figures(app: &App, area: Rect, frame: &mut Frame) {
+    let gap = if area.width < 100 { 2 } else { 3 };
+    let room = usize::from(area.width.saturating_sub(2));
+    for (y, line) in (area.y..).zip(flow(items(app), room, gap, usize::from(area.height))) {
+        let mut spans = vec![Span::raw(" ")];
+        for (i, item) in line.iter().enumerate() {
+            if i > 0 {
+                spans.push(Span::raw(" ".repeat(gap)));
+            }
+            spans.extend(item.spans(app.options().color));
+        }
+        frame.render_widget(Line::from(spans), Rect { y, height: 1, ..area });
+    }
+}
+
+fn items(app: &App) -> Vec<Item> {
+    let s = app.summary();
+    let mut items = Vec::new();
+    let mut push = |label, figure: Figure, worth| {
+        items.push(Item { label, value: figure.to_string(), dim: figure.dim, loss: false, worth });
+    };
+    let known = |value: String| Figure { value, interval: String::new(), dim: false };
+    let bytes = |v: f64| known(format::bytes(v, 3, Rounding::Nearest));
+    let or_unknown = |figure: Option<Figure>| {
+        figure.unwrap_or(Figure {
+            value: format::UNKNOWN.into(),
+            interval: String::new(),
+            dim: true,
+        })
+    };
+    push("in use", format::estimate(&s.in_use, Unit::Bytes), IN_USE);
+    if let Some((peak, minutes)) = &s.peak {
+        let peak = format::estimate(peak, Unit::Bytes);
+        push("peak", known(format!("{peak} at {}", format::uptime(*minutes))), 45);
+    }
+    push("RSS", or_unknown(s.rss_bytes.map(|b| bytes(b as f64))), 75);
+    push("alloc", format::estimate(&s.allocated_rate, Unit::BytesPerSecond), 90);
+    push("promoted", format::ratio(&s.promotion), 85);
+    if let Some(r) = s.interval_bytes {
+        push("", known(format::interval(r)), 80);
+    }
+    if let Some(rate) = s.samples_per_second {
+        push("", known(format!("{} samples/s", format::count(rate, 3, Rounding::Nearest))), 60);
+    }
+    push("cost", or_unknown(s.agent_cost.map(|c| known(format::cost(c)))), 50);
+    let lost = app.live().lost();
+    let loss = lost > 0;
+    let worth = if loss { 99 } else { 40 };
+    items.push(Item { label: "dropped", value: dropped(app), dim: !loss, loss, worth });
+    items
+}
+
+/// What was lost, by kind.
+fn dropped(app: &App) -> String {
+    let l = &app.live().losses;
+    let kinds = [(l.births, "births"), (l.stacks, "stacks"), (l.unsent, "unsent")];
+    let said: Vec<String> = kinds
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, kind)| format!("{} {kind}", format::count(*n as f64, 3, Rounding::Nearest)))
+        .collect();
+    if said.is_empty() { "0".into() } else { said.join(", ") }
+}
+
+/// Breaks items into at most `lines` lines of `room` columns, leaving out those
+/// of least worth until they fit.
+fn flow(mut items: Vec<Item>, room: usize, gap: usize, lines: usize) -> Vec<Vec<Item>> {
+    loop {
+        let mut breaks = Vec::new();
+        let mut used = 0;
+        for (i, item) in items.iter().enumerate() {
+            let with = if used == 0 { item.width() } else { used + gap + item.width() };
+            if i == 0 || with > room {
+                breaks.push(i);
+                used = item.width();
+            } else {
+                used = with;
+            }
+        }
+        let too_wide = items.iter().any(|item| item.width() > room);
+        if breaks.len() <= lines && (!too_wide || items.len() == 1) {
+            let mut out = Vec::new();
+            for &at in breaks.iter().rev() {
+                out.push(items.split_off(at));
+            }
+            out.reverse();
+            return out;
+        }
+        let Some(least) = (0..items.len()).min_by_key(|&i| items[i].worth) else {
+            return Vec::new();
+        };
+        items.remove(least);
+    }
+}
+
+/// In use since the target's start.
+pub fn curve(app: &App, area: Rect, frame: &mut Frame) {
+    let label = " in use ";
+    let summary = app.summary();
+    let largest = summary.curve.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
+    let top = format::bytes(largest, 3, Rounding::Nearest);
+    let since =
+        summary.uptime_minutes.map_or(String::new(), |m| format!(" in {}", format::uptime(m)));
+    let note =
+        if summary.curve.is_empty() { String::new() } else { format!(" 0 to {top}{since} ") };
+    let room = usize::from(area.width);
+    let note = if room >= 60 { note } else { String::new() };
+    let columns = room.saturating_sub(label.len() + text::width(&note));
+    let lines = spark::lines(&summary.curve, columns, usize::from(area.height));
+    let last = lines.len().saturating_sub(1);
+    for (i, curve) in lines.into_iter().enumerate() {
+        let label = if i == last { label } else { "        " };
+        let note = if i == last { note.clone() } else { String::new() };
+        let line = Line::from(vec![label.dim(), Span::raw(curve), note.dim()]);
+        let y = area.y + i as u16;
+        frame.render_widget(line, Rect { y, height: 1, ..area });
+    }
+}
+
+fn columns(spans: &[Span]) -> usize {
+    spans.iter().map(Span::width).sum()
+}

@@ -1,0 +1,52 @@
+//! The help: the table of keys, and what the signs mean.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Stylize;
+use ratatui::text::{Line, Span};
+
+use super::text;
+use crate::app::keys::{BINDINGS, Binding, LEGEND, Place};
+
+/// Columns of the keys.
+const KEYS: usize = 16;
+/// Columns of what they do, where there is room for the places behind it.
+const SAYS: usize = 74;
+
+/// Draws the lines from `offset` on.
+pub fn draw(offset: usize, area: Rect, frame: &mut Frame) {
+    let lines = BINDINGS
+        .iter()
+        .map(|b| line(b.shown, b.says, places(b), area.width))
+        .chain([Line::default()])
+        .chain(LEGEND.iter().map(|(sign, says)| line(sign, says, "", area.width)));
+    for (y, line) in (area.y..area.bottom()).zip(lines.skip(offset)) {
+        frame.render_widget(line, Rect { y, height: 1, ..area });
+    }
+}
+
+fn line(keys: &str, says: &str, places: &'static str, width: u16) -> Line<'static> {
+    let width = usize::from(width);
+    let keys_width = KEYS.min(width / 3);
+    let keys = text::left(&text::keep_start(keys, keys_width), keys_width);
+    let room = width.saturating_sub(keys_width + 3);
+    let mut line = Line::from(vec![Span::raw(" "), keys.bold(), Span::raw("  ")]);
+    if room > SAYS + 10 {
+        line.push_span(Span::raw(text::left(says, SAYS)));
+        line.push_span(format!("  {places}").dim());
+    } else {
+        line.push_span(Span::raw(text::keep_start(says, room).into_owned()));
+    }
+    line
+}
+
+fn places(binding: &Binding) -> &'static str {
+    let on = |place| binding.places.contains(&place);
+    match (on(Place::Callsites), on(Place::Callers), on(Place::Help)) {
+        (true, true, false) => "callsites, callers",
+        (true, false, false) => "callsites",
+        (false, true, false) => "callers",
+        (false, false, true) => "help",
+        _ => "",
+    }
+}

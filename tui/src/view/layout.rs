@@ -1,0 +1,152 @@
+//! Which columns of a list fit, and how wide they are. Pure.
+//!
+//! A list has one flexible column at the left (a name) and figures behind it. A
+//! figure can be shown tight or roomy; the names get at least [`LEAST_NAME`].
+//! Columns are taken in the order of their worth while they fit tight, then
+//! made roomy in the same order while names keep [`COMFORTABLE_NAME`], and names
+//! get what is left. Where not even the worthiest fits, it is shown without its
+//! interval.
+
+use super::format::Figure;
+use super::text;
+
+/// Columns of the marker of the selected row.
+pub const MARKER: u16 = 1;
+const LEAST_NAME: u16 = 24;
+const COMFORTABLE_NAME: u16 = 44;
+
+/// Room for a value and, behind a space, for its interval (0: none).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fields(pub u16, pub u16);
+
+impl Fields {
+    const fn width(self) -> u16 {
+        if self.1 == 0 { self.0 } else { self.0 + 1 + self.1 }
+    }
+}
+
+/// What a column wants.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// Tight.
+    pub tight: Fields,
+    /// Roomy.
+    pub roomy: Fields,
+    /// Worth: the least goes first.
+    pub worth: u8,
+}
+
+/// Where a column is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// Which, by its place in what was wanted.
+    pub index: usize,
+    /// First terminal column, from the list's left edge.
+    pub x: u16,
+    /// Its fields.
+    pub fields: Fields,
+}
+
+impl Placed {
+    /// Terminal columns.
+    #[must_use]
+    pub const fn width(&self) -> u16 {
+        self.fields.width()
+    }
+}
+
+/// The width of the names, and the columns that fit, from left to right.
+#[must_use]
+pub fn place(width: u16, wanted: &[Wanted]) -> (u16, Vec<Placed>) {
+    let gap = if width < 110 { 1 } else { 2 };
+    let room = width.saturating_sub(MARKER);
+    let mut order: Vec<usize> = (0..wanted.len()).filter(|&i| wanted[i].worth > 0).collect();
+    order.sort_by_key(|&i| std::cmp::Reverse(wanted[i].worth));
+
+    let mut fields: Vec<Option<Fields>> = vec![None; wanted.len()];
+    let mut left = room;
+    for &i in &order {
+        let tight = wanted[i].tight;
+        if left >= LEAST_NAME + gap + tight.width() {
+            fields[i] = Some(tight);
+            left -= gap + tight.width();
+        }
+    }
+    if let Some(&first) = order.first()
+        && left == room
+    {
+        let bare = Fields(wanted[first].tight.0, 0);
+        if room / 2 >= bare.width() {
+            fields[first] = Some(bare);
+            left -= gap + bare.width();
+        }
+    }
+    for &i in &order {
+        let more = wanted[i].roomy.width().saturating_sub(wanted[i].tight.width());
+        if fields[i] == Some(wanted[i].tight) && left >= COMFORTABLE_NAME + more {
+            fields[i] = Some(wanted[i].roomy);
+            left -= more;
+        }
+    }
+    let name = left;
+    let mut x = MARKER + name;
+    let mut placed = Vec::new();
+    for (index, fields) in fields.into_iter().enumerate() {
+        if let Some(fields) = fields {
+            placed.push(Placed { index, x: x + gap, fields });
+            x += gap + fields.width();
+        }
+    }
+    (name, placed)
+}
+
+/// A figure in its fields: the value to the right, the interval behind it.
+#[must_use]
+pub fn figure(figure: &Figure, fields: Fields) -> String {
+    let value = text::right(&figure.value, usize::from(fields.0));
+    if fields.1 == 0 || figure.interval.is_empty() {
+        return value;
+    }
+    format!("{value} {}", figure.interval)
+}
+
+/// A heading over its fields: to the right, over the values, where it fits there.
+#[must_use]
+pub fn heading(title: &str, fields: Fields) -> String {
+    if text::width(title) <= usize::from(fields.0) {
+        text::right(title, usize::from(fields.0))
+    } else {
+        text::keep_start(title, usize::from(fields.width())).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BYTES: Wanted = Wanted { tight: Fields(8, 5), roomy: Fields(9, 6), worth: 9 };
+    const SHARE: Wanted = Wanted { tight: Fields(6, 5), roomy: Fields(6, 5), worth: 5 };
+
+    #[test]
+    fn nothing_overlaps_and_nothing_leaves_the_screen() {
+        for width in 0..400 {
+            let (name, placed) = place(width, &[SHARE, BYTES, SHARE]);
+            let mut x = MARKER + name;
+            for p in &placed {
+                assert!(p.x > x, "{width}");
+                x = p.x + p.width();
+            }
+            assert!(placed.is_empty() || x <= width, "{width}");
+        }
+    }
+
+    #[test]
+    fn the_worthiest_stay_longest() {
+        let shown =
+            |width| place(width, &[SHARE, BYTES]).1.iter().map(|p| p.index).collect::<Vec<_>>();
+        assert_eq!(shown(10), [0; 0]);
+        assert_eq!(shown(20), [1]);
+        assert_eq!(shown(45), [1]);
+        assert_eq!(shown(60), [0, 1]);
+    }
+}

@@ -1,0 +1,171 @@
+//! Draws the state. Nothing here sorts, asks or mutates; what is drawn is in
+//! [`App`].
+//!
+//! ```text
+//! ┌ title ────── target · pid · up ──────── states ── 1 Callsites 2 Callers ┐ header
+//! │ figures      in use ±  peak  RSS  alloc  promoted  1 in R … dropped     │ header
+//! │ curve        in use since the target's start                            │ header
+//! │ sentence     trouble, or what just happened                             │ here
+//! │ rule ────────────────────────────────────────────────────────────────── │ here
+//! │ crumbs       focus ‹ of what (callers)                                  │ callers
+//! │ heading      names        columns                                       │ callsites, callers
+//! │ body         rows; only those that are seen are made                    │ callsites, callers, help
+//! │ total        the sum of the rows (callsites)                            │ callsites
+//! │ rule ────────────────────────────────────────────────────────────────── │ here
+//! │ filter       / text                                                     │ bar
+//! └ bar          keys ─────────────────────────────────────────── how many ─┘ bar
+//! ```
+//!
+//! How many lines each part gets is in [`crate::app::rooms`]; which columns fit,
+//! in [`layout`]; how numbers look, in [`format`]; how long text is cut, in [`text`].
+//! Colour has one meaning so far: red is loss. All else is weight and place.
+
+mod bar;
+mod callers;
+mod callsites;
+pub mod format;
+mod header;
+mod help;
+mod layout;
+mod names;
+mod plain;
+mod spark;
+pub mod text;
+
+use ratatui::Frame;
+use ratatui::layout::{Alignment, Rect};
+use ratatui::style::Stylize;
+use ratatui::text::Line;
+use ratatui::widgets::{Paragraph, Wrap};
+
+use crate::app::{App, Screen};
+use crate::session::Connection;
+
+/// Where the parts of the screen are.
+struct Parts {
+    title: Rect,
+    figures: Rect,
+    curve: Rect,
+    sentence: Rect,
+    upper_rule: Rect,
+    crumbs: Rect,
+    heading: Rect,
+    body: Rect,
+    total: Rect,
+    lower_rule: Rect,
+    filter: Rect,
+    bar: Rect,
+}
+
+impl Parts {
+    fn of(app: &App, area: Rect) -> Self {
+        let rooms = app.rooms();
+        let mut y = area.y;
+        let mut next = |height: u16| {
+            let part = Rect { x: area.x, y, width: area.width, height };
+            y = y.saturating_add(height);
+            // The terminal may be smaller by now than the state knows.
+            part.intersection(area)
+        };
+        Self {
+            title: next(rooms.title),
+            figures: next(rooms.figures),
+            curve: next(rooms.curve),
+            sentence: next(rooms.sentence),
+            upper_rule: next(rooms.upper_rule),
+            crumbs: next(rooms.crumbs),
+            heading: next(rooms.heading),
+            body: next(rooms.body),
+            total: next(rooms.total),
+            lower_rule: next(rooms.lower_rule),
+            filter: next(rooms.filter),
+            bar: next(rooms.bar),
+        }
+    }
+}
+
+/// Draws the whole screen.
+pub fn draw(app: &App, frame: &mut Frame) {
+    let area = frame.area();
+    if area.is_empty() {
+        return;
+    }
+    let parts = Parts::of(app, area);
+    header::title(app, parts.title, frame);
+    header::figures(app, parts.figures, frame);
+    header::curve(app, parts.curve, frame);
+    if let Some(sentence) = app.sentence() {
+        let width = usize::from(area.width);
+        let sentence = format!(" {}", text::clean(&sentence));
+        let line = Line::from(text::keep_start(&sentence, width).into_owned());
+        frame.render_widget(line.bold(), parts.sentence);
+    }
+    for rule in [parts.upper_rule, parts.lower_rule] {
+        frame.render_widget(Line::from("─".repeat(usize::from(rule.width))).dim(), rule);
+    }
+    match app.screen() {
+        Screen::Callsites(cursor) => callsites::draw(app, cursor, &parts, frame),
+        Screen::Callers(callers) => callers::draw(app, callers, &parts, frame),
+        Screen::Help { offset } => help::draw(*offset, parts.body, frame),
+    }
+    bar::filter(app, parts.filter, frame);
+    bar::keys(app, parts.bar, frame);
+    if app.options().ascii {
+        plain::ascii(frame.buffer_mut());
+    }
+}
+
+/// A row of a list, marked when it is the selected one.
+fn list_row(mut line: Line<'static>, selected: bool, area: Rect, frame: &mut Frame) {
+    if selected {
+        if let Some(first) = line.spans.first_mut() {
+            first.content = first.content.replacen(' ', "▸", 1).into();
+        }
+        line = line.reversed();
+    }
+    if area.height > 0 {
+        frame.render_widget(line, area);
+        if selected {
+            frame.buffer_mut().set_style(area, ratatui::style::Style::new().reversed());
+        }
+    }
+}
+
+/// Says why there are no rows.
+fn empty(app: &App, area: Rect, frame: &mut Frame) {
+    let sentence = why_empty(app);
+    let top = area.height.saturating_sub(1) / 3;
+    let area = Rect { y: area.y + top, height: area.height - top, ..area };
+    let paragraph = Paragraph::new(sentence).wrap(Wrap { trim: true }).alignment(Alignment::Center);
+    frame.render_widget(paragraph, area);
+}
+
+fn why_empty(app: &App) -> String {
+    let filter = &app.question().filter;
+    let summary = app.summary();
+    if !filter.is_empty() && summary.samples.is_some_and(|n| n > 0) {
+        return format!("no name contains “{}”: Esc takes the filter away", text::clean(filter));
+    }
+    if matches!(app.screen(), Screen::Callers(_)) {
+        return "nothing of this metric goes through the focus: m counts another, Esc goes back"
+            .into();
+    }
+    match (&app.live().connection, summary.interval_bytes, summary.clock_bytes) {
+        (Connection::Connecting, ..) => "waiting for the target's greeting…".into(),
+        (Connection::Lost(_) | Connection::Ended(_), ..) => {
+            "no samples came before the connection ended".into()
+        }
+        (Connection::Connected, Some(r), Some(clock)) => {
+            let bytes = |v| format::bytes(v, 3, format::Rounding::Nearest);
+            format!(
+                "no samples yet: the target has allocated {}, and about one sample comes every {}",
+                bytes(clock as f64),
+                bytes(f64::from(r))
+            )
+        }
+        (Connection::Connected, ..) => "no samples yet: the target has not said how it is".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

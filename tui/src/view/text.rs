@@ -1,0 +1,182 @@
+//! Text from the target is data: control characters are replaced, widths are
+//! measured by grapheme, and what does not fit is cut with `…`.
+
+use std::borrow::Cow;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// Where text was cut.
+const CUT: &str = "…";
+
+/// Columns of a terminal that `text` takes.
+#[must_use]
+pub fn width(text: &str) -> usize {
+    text.graphemes(true).map(UnicodeWidthStr::width).sum()
+}
+
+/// `text` with everything replaced that could move the cursor, hide itself or
+/// turn the direction of reading.
+#[must_use]
+pub fn clean(text: &str) -> Cow<'_, str> {
+    if text.chars().any(is_hostile) {
+        Cow::Owned(text.chars().map(|c| if is_hostile(c) { '\u{FFFD}' } else { c }).collect())
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Controls, line and paragraph separators, marks of direction, invisible ones.
+#[must_use]
+pub fn is_hostile(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
+            | '\u{061C}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}')
+}
+
+/// The beginning of `text`, in at most `columns`.
+#[must_use]
+pub fn keep_start(text: &str, columns: usize) -> Cow<'_, str> {
+    if width(text) <= columns {
+        return Cow::Borrowed(text);
+    }
+    if columns == 0 {
+        return Cow::Borrowed("");
+    }
+    let kept = take(text.graphemes(true), columns - 1);
+    Cow::Owned(kept.concat() + CUT)
+}
+
+/// The end of `text`, in at most `columns`.
+#[must_use]
+pub fn keep_end(text: &str, columns: usize) -> Cow<'_, str> {
+    if width(text) <= columns {
+        return Cow::Borrowed(text);
+    }
+    if columns == 0 {
+        return Cow::Borrowed("");
+    }
+    let mut kept = take(text.graphemes(true).rev(), columns - 1);
+    kept.push(CUT);
+    kept.reverse();
+    Cow::Owned(kept.concat())
+}
+
+/// The name of a function in at most `columns`: its end tells most, its crate
+/// comes next, the modules between go first.
+#[must_use]
+pub fn keep_name(name: &str, columns: usize) -> Cow<'_, str> {
+    if width(name) <= columns {
+        return Cow::Borrowed(name);
+    }
+    let cuts = path_separators(name);
+    if let Some(&first) = cuts.first() {
+        let head = &name[..first];
+        // The longest tail that fits behind the crate, then one alone.
+        for with_head in [true, false] {
+            for &cut in &cuts {
+                let tail = &name[cut..];
+                let short =
+                    if with_head { format!("{head}::{CUT}{tail}") } else { format!("{CUT}{tail}") };
+                let worth_it = !with_head || cut > first;
+                if worth_it && width(&short) <= columns {
+                    return Cow::Owned(short);
+                }
+            }
+        }
+        // Not even the last segment fits: its beginning names the function.
+        if let Some(&last) = cuts.last() {
+            return Cow::Owned(keep_start(&name[last + 2..], columns).into_owned());
+        }
+    }
+    keep_start(name, columns)
+}
+
+/// Where `::` separates a path's segments, outside `<…>`, `(…)` and `[…]`.
+fn path_separators(name: &str) -> Vec<usize> {
+    let bytes = name.as_bytes();
+    let mut depth = 0usize;
+    let mut cuts = Vec::new();
+    for (i, &b) in bytes.iter().enumerate() {
+        match b {
+            b'<' | b'(' | b'[' => depth += 1,
+            // An arrow closes nothing.
+            b'>' if i > 0 && bytes[i - 1] == b'-' => {}
+            b'>' | b')' | b']' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 && bytes.get(i + 1) == Some(&b':') => cuts.push(i),
+            _ => {}
+        }
+    }
+    cuts
+}
+
+fn take<'a>(graphemes: impl Iterator<Item = &'a str>, columns: usize) -> Vec<&'a str> {
+    let mut used = 0;
+    graphemes
+        .take_while(|g| {
+            used += UnicodeWidthStr::width(*g);
+            used <= columns
+        })
+        .collect()
+}
+
+/// `text` followed by spaces up to `columns`.
+#[must_use]
+pub fn left(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// `text` behind spaces up to `columns`.
+#[must_use]
+pub fn right(text: &str, columns: usize) -> String {
+    format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn controls_and_tricks_are_replaced() {
+        assert_eq!(clean("a\x1b[31mb\n"), "a\u{FFFD}[31mb\u{FFFD}");
+        assert_eq!(clean("x\u{202E}y"), "x\u{FFFD}y");
+        assert!(matches!(clean("plain naïve 名"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn cuts_count_columns_not_characters() {
+        assert_eq!(width("名前"), 4);
+        assert_eq!(keep_start("名前名前", 6), "名前…");
+        assert_eq!(keep_start("abcdef", 4), "abc…");
+        assert_eq!(keep_end("src/cache.rs:88", 9), "…he.rs:88");
+        assert_eq!(keep_end("ab", 0), "");
+    }
+
+    #[test]
+    fn names_keep_their_telling_end() {
+        let name = "alloc::collections::btree::map::BTreeMap<K,V>::insert";
+        assert_eq!(keep_name(name, 60), name);
+        assert_eq!(keep_name(name, 44), "alloc::…::btree::map::BTreeMap<K,V>::insert");
+        assert_eq!(keep_name(name, 34), "alloc::…::BTreeMap<K,V>::insert");
+        assert_eq!(keep_name(name, 16), "alloc::…::insert");
+        assert_eq!(keep_name(name, 10), "…::insert");
+        assert_eq!(keep_name(name, 4), "ins…");
+        assert_eq!(keep_name("<Foo as a::b::Bar>::run", 12), "…::run");
+        assert_eq!(keep_name("a_c_function_name", 8), "a_c_fun…");
+    }
+
+    #[test]
+    fn arrows_close_no_bracket() {
+        assert_eq!(path_separators("f<fn() -> u8>::g").len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_wider_than_asked(text in "\\PC{0,40}", columns in 0usize..50) {
+            for cut in [keep_start(&text, columns), keep_end(&text, columns), keep_name(&text, columns)] {
+                prop_assert!(width(&cut) <= columns);
+            }
+        }
+    }
+}

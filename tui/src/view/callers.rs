@@ -108,8 +108,8 @@ fn cells(row: &TreeRow, unit: Unit, placed: &[Placed], line: &mut Line<'static>)
 fn name(row: &TreeRow, width: u16) -> Line<'static> {
     let width = usize::from(width);
     let sign = match (row.branches, row.open) {
-        (true, true) => "▾ ",
-        (true, false) => "▸ ",
+        (true, true) => "- ",
+        (true, false) => "+ ",
         (false, _) => "  ",
     };
     let most = width / 3;

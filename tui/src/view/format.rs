@@ -203,6 +203,7 @@ pub fn duration(ns: f64, digits: usize, rounding: Rounding) -> String {
 #[must_use]
 pub fn uptime(minutes: u64) -> String {
     match (minutes / 1440, minutes / 60 % 24, minutes % 60) {
+        (0, 0, 0) => "< 1 m".into(),
         (0, 0, m) => format!("{m} m"),
         (0, h, m) => format!("{h} h {m} m"),
         (d, h, _) => format!("{d} d {h} h"),
@@ -215,7 +216,10 @@ pub fn interval(bytes_between: u32) -> String {
     if bytes_between == 1 {
         return "every byte".into();
     }
-    format!("1 in {}", bytes(f64::from(bytes_between), 3, Rounding::Nearest))
+    let exact = bytes(f64::from(bytes_between), 3, Rounding::Nearest);
+    // Most are round: they are set by hand.
+    let round = exact.replacen(".00 ", " ", 1).replacen(".0 ", " ", 1);
+    format!("1 in {round}")
 }
 
 /// A share of CPU time, measured and not estimated.
@@ -376,7 +380,8 @@ mod tests {
         assert_eq!(three(12.34 * MIB), "12.3 MiB");
         assert_eq!(three(123.4 * MIB), "123 MiB");
         assert_eq!(three(999.6 * MIB), "0.98 GiB");
-        assert_eq!(three(1e30), "867361737988 EiB");
+        assert_eq!(three(f64::NAN), "0 B");
+        assert_eq!(three(1e24), "867000 EiB");
     }
 
     #[test]
@@ -480,6 +485,9 @@ mod tests {
         assert_eq!(bytes(1.5 * MIB, 2, Down), "1.5 MiB");
         assert_eq!(uptime(192), "3 h 12 m");
         assert_eq!(uptime(3), "3 m");
+        assert_eq!(uptime(0), "< 1 m");
+        assert_eq!(interval(64 << 10), "1 in 64 KiB");
+        assert_eq!(interval(1536), "1 in 1.50 KiB");
         assert_eq!(uptime(3000), "2 d 2 h");
         assert_eq!(interval(524_288), "1 in 512 KiB");
         assert_eq!(interval(1), "every byte");

@@ -41,24 +41,27 @@ pub fn title(app: &App, area: Rect, frame: &mut Frame) {
     // The longest of these that leaves room for what must be seen.
     let wordy: String =
         [Some(name.clone()), pid.clone(), up].into_iter().flatten().collect::<Vec<_>>().join(" · ");
-    let short: String = [Some(name), pid].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    let short: String =
+        [Some(name.clone()), pid].into_iter().flatten().collect::<Vec<_>>().join(" · ");
     let states_width = columns(&states);
     let tabs_width = columns(&tabs);
     let brand = " heaptop  ";
-    let fits = |taken: &[usize]| taken.iter().sum::<usize>() < width;
-    let (brand, target, with_tabs) =
-        if fits(&[brand.len(), text::width(&wordy), states_width, tabs_width]) {
-            (brand, wordy, true)
-        } else if fits(&[1, text::width(&wordy), states_width, tabs_width]) {
-            (" ", wordy, true)
-        } else if fits(&[1, text::width(&short), states_width, tabs_width]) {
-            (" ", short, true)
-        } else {
-            (" ", short, false)
-        };
+    let choices = [
+        (brand, &wordy, true),
+        (" ", &wordy, true),
+        (" ", &short, true),
+        (" ", &short, false),
+        (" ", &name, false),
+    ];
+    let fits = |&(brand, target, with_tabs): &(&str, &String, bool)| {
+        let tabs = if with_tabs { tabs_width } else { 0 };
+        brand.len() + text::width(target) + states_width + tabs < width
+    };
+    let [.., shortest] = choices;
+    let (brand, target, with_tabs) = choices.into_iter().find(fits).unwrap_or(shortest);
     let right_width = states_width + if with_tabs { tabs_width } else { 0 };
     let target =
-        text::keep_start(&target, width.saturating_sub(right_width + brand.len() + 1)).into_owned();
+        text::keep_start(target, width.saturating_sub(right_width + brand.len() + 1)).into_owned();
     let gap = width.saturating_sub(brand.len() + text::width(&target) + right_width);
     let mut spans = vec![brand.bold(), target.bold(), Span::raw(" ".repeat(gap))];
     spans.extend(states);

@@ -1,7 +1,8 @@
 //! Which columns of a list fit, and how wide they are. Pure.
 //!
 //! A list has one flexible column at the left (a name) and figures behind it. A
-//! figure can be shown tight or roomy; the names get at least [`LEAST_NAME`].
+//! figure can be shown tight or roomy; the names get at least [`LEAST_NAME`],
+//! and more where there are many figures.
 //! Columns are taken in the order of their worth while they fit tight, then
 //! made roomy in the same order while names keep [`COMFORTABLE_NAME`], and names
 //! get what is left. Where not even the worthiest fits, it is shown without its
@@ -13,6 +14,9 @@ use super::text;
 /// Columns of the marker of the selected row.
 pub const MARKER: u16 = 1;
 const LEAST_NAME: u16 = 24;
+/// With this many figures, more of them are worth less than readable names.
+const ENOUGH: usize = 5;
+const READABLE_NAME: u16 = 36;
 const COMFORTABLE_NAME: u16 = 44;
 
 /// Room for a value and, behind a space, for its interval (0: none).
@@ -65,11 +69,14 @@ pub fn place(width: u16, wanted: &[Wanted]) -> (u16, Vec<Placed>) {
 
     let mut fields: Vec<Option<Fields>> = vec![None; wanted.len()];
     let mut left = room;
+    let mut taken = 0;
     for &i in &order {
         let tight = wanted[i].tight;
-        if left >= LEAST_NAME + gap + tight.width() {
+        let name = if taken < ENOUGH { LEAST_NAME } else { READABLE_NAME };
+        if left >= name + gap + tight.width() {
             fields[i] = Some(tight);
             left -= gap + tight.width();
+            taken += 1;
         }
     }
     if let Some(&first) = order.first()

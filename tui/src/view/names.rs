@@ -7,7 +7,7 @@ use super::text;
 use crate::query::Label;
 
 /// From this width on a location is shown with its directories.
-const WIDE: usize = 40;
+const WIDE: usize = 36;
 /// Columns between a name and its location.
 const GAP: usize = 2;
 
@@ -70,10 +70,8 @@ mod tests {
             "fill_cache          orders/src/cache.rs:88"
         );
         assert_eq!(
-            shown("orders::cache::Cache<K, V>::fill_with_defaults", "orders/src/cache.rs:88", 40),
-            "orders::…::fill_with_d…  …rc/cache.rs:88"
-                .replace("orders::…::fill_with_d…", "…::fill_with_defaults  ")
-                .trim_end()
+            shown("orders::cache::Cache<K, V>::fill_with_defaults", "orders/src/cache.rs:88", 44),
+            "…::fill_with_defaults      …/src/cache.rs:88"
         );
     }
 }

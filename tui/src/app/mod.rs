@@ -234,12 +234,12 @@ impl App {
         self.prompt.as_ref().map(|p| (p.input.value(), p.input.visual_cursor()))
     }
 
-    /// What must be read before all else: trouble first, then news, then notices.
+    /// What must be read: news until the next key, else trouble, else notices.
     #[must_use]
     pub fn sentence(&self) -> Option<String> {
-        self.live
-            .trouble()
-            .or_else(|| self.note.clone())
+        self.note
+            .clone()
+            .or_else(|| self.live.trouble())
             .or_else(|| self.live.notices.last().cloned())
     }
 

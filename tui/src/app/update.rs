@@ -38,7 +38,8 @@ impl App {
             }
             Message::Paste(pasted) => {
                 if let Some(prompt) = &mut self.prompt {
-                    for c in pasted.chars().filter(|c| !c.is_control()).take(LONGEST_FILTER) {
+                    let room = LONGEST_FILTER.saturating_sub(prompt.input.value().chars().count());
+                    for c in pasted.chars().filter(|c| !c.is_control()).take(room) {
                         prompt.input.handle(InputRequest::InsertChar(c));
                     }
                     self.filter_typed(session);
@@ -102,13 +103,10 @@ impl App {
             Action::PageUp => self.scroll(|i, page| i.saturating_sub(page)),
             Action::PageDown => self.scroll(|i, page| i.saturating_add(page)),
             Action::First => {
-                if let Some(cursor) = self.cursor() {
-                    cursor.reset();
-                }
-                self.scroll(|_, _| 0);
                 // The first row is a place, not a row: it stays on top.
-                if let Some(cursor) = self.cursor() {
-                    cursor.reset();
+                match self.cursor() {
+                    Some(cursor) => cursor.reset(),
+                    None => self.scroll(|_, _| 0),
                 }
             }
             Action::Last => self.scroll(|_, _| usize::MAX),

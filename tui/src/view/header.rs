@@ -143,7 +143,8 @@ fn items(app: &App) -> Vec<Item> {
     push("in use", format::estimate(&s.in_use, Unit::Bytes), IN_USE);
     if let Some((peak, minutes)) = &s.peak {
         let peak = format::estimate(peak, Unit::Bytes);
-        push("peak", known(format!("{peak} at {}", format::uptime(*minutes))), 45);
+        let when = if *minutes == 0 { "0 m".into() } else { format::uptime(*minutes) };
+        push("peak", known(format!("{peak} at {when}")), 45);
     }
     push("RSS", or_unknown(s.rss_bytes.map(|b| bytes(b as f64))), 75);
     push("alloc", format::estimate(&s.allocated_rate, Unit::BytesPerSecond), 90);
@@ -213,8 +214,7 @@ pub fn curve(app: &App, area: Rect, frame: &mut Frame) {
     let top = format::bytes(largest, 3, Rounding::Nearest);
     let since =
         summary.uptime_minutes.map_or(String::new(), |m| format!(" in {}", format::uptime(m)));
-    let note =
-        if summary.curve.is_empty() { String::new() } else { format!(" 0 to {top}{since} ") };
+    let note = if largest <= 0.0 { String::new() } else { format!(" 0 to {top}{since} ") };
     let room = usize::from(area.width);
     let note = if room >= 60 { note } else { String::new() };
     let columns = room.saturating_sub(label.len() + text::width(&note));

@@ -110,10 +110,12 @@ pub fn place(width: u16, wanted: &[Wanted]) -> (u16, Vec<Placed>) {
 /// A figure in its fields: the value to the right, the interval behind it.
 #[must_use]
 pub fn figure(figure: &Figure, fields: Fields) -> String {
-    let value = text::right(&figure.value, usize::from(fields.0));
     if fields.1 == 0 || figure.interval.is_empty() {
-        return value;
+        return text::right(&figure.value, usize::from(fields.0));
     }
+    // A long interval takes its room from the value, which is then short.
+    let longer = text::width(&figure.interval).saturating_sub(usize::from(fields.1));
+    let value = text::right(&figure.value, usize::from(fields.0).saturating_sub(longer));
     format!("{value} {}", figure.interval)
 }
 

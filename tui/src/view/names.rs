@@ -36,9 +36,10 @@ pub fn spans(label: &Label, width: usize) -> [Span<'static>; 2] {
     let location = text::clean(&label.location);
     let name_wants = text::width(&function);
     let shown = if width >= WIDE {
-        // The name has precedence, but some of the place is always to be seen.
-        let room = width.saturating_sub(name_wants + GAP).max(width * 2 / 5);
-        text::keep_end(&location, room).into_owned()
+        // The name has precedence, but the file is always to be seen.
+        let file = text::width(location.rsplit('/').next().unwrap_or_default());
+        let room = width.saturating_sub(name_wants + GAP).max(file.min(width * 2 / 5));
+        text::keep_path(&location, room).into_owned()
     } else {
         let file = location.rsplit('/').next().unwrap_or_default();
         let fits = name_wants + GAP + text::width(file) <= width;
@@ -71,7 +72,7 @@ mod tests {
         );
         assert_eq!(
             shown("orders::cache::Cache<K, V>::fill_with_defaults", "orders/src/cache.rs:88", 44),
-            "…::fill_with_defaults      …/src/cache.rs:88"
+            "orders::…::fill_with_defaults    cache.rs:88"
         );
     }
 }

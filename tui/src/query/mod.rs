@@ -4,6 +4,8 @@
 mod select;
 mod sums;
 mod table;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 pub use table::callsites;

@@ -44,6 +44,10 @@ const Z: f64 = 1.959_963_984_540_054;
 const NORMAL_FROM: f64 = 30.0;
 /// Sizes further apart than this leave object counts one-sided.
 const SIZE_RATIO: f64 = 16.0;
+/// The same while there are fewer than [`NORMAL_FROM`] samples.
+const SIZE_RATIO_OF_FEW: f64 = 2.0;
+/// With fewer samples nothing is known of how mixed the sizes are.
+const LEAST_SAMPLES: u64 = 5;
 
 static LOW: LazyLock<Quantile> = LazyLock::new(|| Quantile::new(0.025));
 static HIGH: LazyLock<Quantile> = LazyLock::new(|| Quantile::new(0.975));
@@ -102,28 +106,27 @@ pub fn bytes(total: &Total, interval: Option<Interval>) -> Estimate {
     sum(&total.bytes, total.n, unit, interval)
 }
 
-/// Objects of a set of blocks: two-sided only where sizes are within 1:16.
+/// Objects of a set of blocks. Two-sided only where sizes are known to be
+/// alike: within 1:16, within 1:2 of fewer than 30 samples, not at all of fewer
+/// than 5. Even so it speaks of sizes like those seen: a kind of block so small
+/// or rare that no sample hit it is in no count of objects.
 #[must_use]
 pub fn objects(total: &Total, interval: Option<Interval>) -> Estimate {
+    let exact = interval == Some(Interval::EXACT);
     if total.n == 0 {
         // Any number of small blocks can hide: no bound is known.
-        return match interval {
-            Some(Interval::EXACT) => Estimate::Exact { value: 0.0 },
-            _ => Estimate::Unknown,
-        };
+        return if exact { Estimate::Exact { value: 0.0 } } else { Estimate::Unknown };
     }
     let m = &total.objects;
-    let mixed = total.largest_size as f64 > SIZE_RATIO * total.smallest_size.max(1) as f64;
-    if mixed && interval != Some(Interval::EXACT) {
-        let low = if m.variance > 0.0 && m.sum > 0.0 {
-            m.variance / m.sum * ONE_SIDED.at(m.sum * m.sum / m.variance)
-        } else {
-            m.sum
-        };
+    let smallest = total.smallest_size.max(1) as f64;
+    let ratio = total.largest_size as f64 / smallest;
+    let few = (total.n as f64) < NORMAL_FROM;
+    let most = if few { SIZE_RATIO_OF_FEW } else { SIZE_RATIO };
+    if !exact && (ratio > most || total.n < LEAST_SAMPLES) {
+        let low = gamma_limit(&ONE_SIDED, m.sum, m.variance).max(0.0).min(m.sum);
         return Estimate::AtLeast { low, samples: total.n };
     }
-    let unit =
-        interval.map(|r| 1.0_f64.max(f64::from(r.bytes()) / total.smallest_size.max(1) as f64));
+    let unit = interval.map(|r| 1.0_f64.max(f64::from(r.bytes()) / smallest));
     sum(m, total.n, unit, interval)
 }
 
@@ -136,17 +139,27 @@ fn sum(m: &Moments, n: u64, unit: Option<f64>, interval: Option<Interval>) -> Es
         // e⁻³ is 5 %: the chance that 3R bytes stay unseen.
         return unit.map_or(Estimate::Unknown, |u| Estimate::Below { high: 3.0 * u });
     }
-    let u = unit.unwrap_or(m.largest).max(f64::MIN_POSITIVE);
+    let u = unit.unwrap_or(m.largest).max(1.0);
     let (low, high) = if v / (u * u) >= NORMAL_FROM {
         let half = Z * v.sqrt();
         (y - half, y + half)
     } else {
-        let low = if v > 0.0 { v / y * LOW.at(y * y / v) } else { y };
         let chancy = y.min(v / u);
-        let (mean, variance) = (chancy + u, v + u * u);
-        (low, y - chancy + variance / mean * HIGH.at(mean * mean / variance))
+        (gamma_limit(&LOW, y, v), y - chancy + gamma_limit(&HIGH, chancy + u, v + u * u))
     };
-    Estimate::Interval { value: y, low: low.clamp(0.0, y), high: high.max(y), samples: n }
+    // `max` and `min` also turn away what totals that cannot be make of it.
+    Estimate::Interval { value: y, low: low.max(0.0).min(y), high: high.max(y), samples: n }
+}
+
+/// A quantile of the gamma distribution with this mean and variance.
+fn gamma_limit(quantile: &Quantile, mean: f64, variance: f64) -> f64 {
+    let shape = mean * mean / variance;
+    if shape < 1e6 {
+        variance / mean * quantile.at(shape)
+    } else {
+        // Normal by then; also where nothing varies.
+        mean + quantile.normal() * variance.sqrt()
+    }
 }
 
 /// An estimate of something counted over `seconds`, per second.
@@ -213,3 +226,6 @@ pub fn complement(ratio: Ratio) -> Ratio {
         }
     }
 }
+
+#[cfg(test)]
+mod coverage;

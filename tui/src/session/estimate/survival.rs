@@ -16,6 +16,7 @@
 
 use super::super::figures::Lifetime;
 use super::beta;
+use std::sync::LazyLock;
 
 /// Buckets of age: all of u64 nanoseconds, eight an octave from 8 ns on.
 pub const BUCKETS: usize = 61 * 8;
@@ -99,6 +100,26 @@ impl Table {
         self.n_blocks = 0;
     }
 
+    /// Another group's blocks.
+    pub fn merge(&mut self, other: &Self) {
+        if other.range.is_empty() {
+            return;
+        }
+        self.touch(other.range.start as u16);
+        self.touch((other.range.end - 1) as u16);
+        for (mine, theirs) in [
+            (&mut self.deaths, &other.deaths),
+            (&mut self.entries, &other.entries),
+            (&mut self.censored, &other.censored),
+        ] {
+            for b in other.range.clone() {
+                mine[b].merge(theirs[b]);
+            }
+        }
+        self.n_deaths += other.n_deaths;
+        self.n_blocks += other.n_blocks;
+    }
+
     fn touch(&mut self, bucket: u16) -> usize {
         let b = usize::from(bucket).min(BUCKETS - 1);
         if self.range.is_empty() {
@@ -132,22 +153,21 @@ impl Table {
     pub fn median(&self) -> Lifetime {
         let steps = self.curve();
         let Some(last) = steps.last() else { return Lifetime::Unknown };
-        let Some(at) = steps.iter().position(|s| s.survival <= 0.5) else {
+        let Some(at) = steps.iter().position(|s| s.after.survival <= 0.5) else {
             return Lifetime::Beyond { ns: last.end, samples: self.n_blocks };
         };
-        // Rejected on the one side while S is clearly above ½, on the other once
-        // it is clearly below.
-        let low_ns = steps
+        let low_ns = match steps.iter().position(|s| s.after.could_be_half(true)) {
+            // Too few at the outset to tell anything from one half.
+            Some(0) if steps[0].before.could_be_half(true) => 0.0,
+            Some(i) => steps[i].where_half_is(|curve| curve.could_be_half(true)),
+            None => steps[at].begin,
+        };
+        let high_ns = steps[at..]
             .iter()
-            .position(|s| s.could_be_half(true))
-            .map_or(0.0, |i| if i == 0 { steps[0].begin } else { steps[i].begin });
-        let high_ns =
-            steps[at..].iter().find(|s| !s.could_be_half(false)).map_or(f64::INFINITY, |s| s.end);
+            .find(|s| !s.after.could_be_half(false))
+            .map_or(f64::INFINITY, |s| s.where_half_is(|curve| !curve.could_be_half(false)));
         let step = steps[at];
-        let before = if at == 0 { 1.0 } else { steps[at - 1].survival };
-        // Deaths spread over the bucket: interpolated, in the logarithm of age.
-        let part = ((before - 0.5) / (before - step.survival)).clamp(0.0, 1.0);
-        let ns = step.begin + (step.end - step.begin) * part;
+        let ns = step.at_survival(0.5);
         Lifetime::Median {
             ns,
             low_ns: low_ns.min(ns),
@@ -156,7 +176,7 @@ impl Table {
         }
     }
 
-    /// The curve at the end of each bucket with somebody at risk.
+    /// The curve over each bucket where something happens to somebody.
     fn curve(&self) -> Vec<Step> {
         let sum = |column: &[Mass]| {
             column[self.range.clone()].iter().fold(Mass::default(), |mut sum, m| {
@@ -169,29 +189,33 @@ impl Table {
         let mut risk = Mass { w: d.w + c.w - e.w, w2: d.w2 + c.w2 - e.w2 };
         let noise = 1e-9 * (d.w + c.w);
         let mut steps = Vec::with_capacity(self.range.len());
-        let (mut survival, mut variance, mut n_eff) = (1.0, 0.0, 0.0);
+        let (mut point, mut variance) = (Point { survival: 1.0, n_eff: 0.0 }, 0.0);
         for b in self.range.clone() {
             let (d, e, c) = (self.deaths[b], self.entries[b], self.censored[b]);
+            if d.w + e.w + c.w == 0.0 {
+                continue;
+            }
             let r = (risk.w + (e.w - c.w) / 2.0).max(d.w);
             let r2 = (risk.w2 + (e.w2 - c.w2) / 2.0).max(d.w2);
             if r > noise {
-                let h = (d.w / r).min(1.0);
-                if survival == 1.0 && d.w == 0.0 {
-                    n_eff = r * r / r2;
+                if point.survival == 1.0 {
+                    point.n_eff = r * r / r2;
                 }
+                let before = point;
                 if d.w > 0.0 {
-                    survival *= 1.0 - h;
-                    if survival > 1e-12 {
-                        let miss = 1.0 - h;
+                    let h = (d.w / r).min(1.0);
+                    let miss = 1.0 - h;
+                    point.survival *= miss;
+                    if point.survival > 1e-12 {
                         variance +=
                             (d.w2 * miss * miss + (r2 - d.w2) * h * h) / (r * r * miss * miss);
-                        n_eff = (1.0 - survival) / (survival * variance);
+                        point.n_eff = (1.0 - point.survival) / (point.survival * variance);
                     } else {
-                        survival = 0.0;
-                        n_eff = if n_eff > 0.0 { n_eff } else { r * r / r2 };
+                        // All dead: as many as before say so.
+                        point.survival = 0.0;
                     }
                 }
-                steps.push(Step { begin: begins(b), end: begins(b + 1), survival, n_eff });
+                steps.push(Step { begin: begins(b), end: begins(b + 1), before, after: point });
             }
             risk.w += e.w - d.w - c.w;
             risk.w2 += e.w2 - d.w2 - c.w2;
@@ -200,25 +224,170 @@ impl Table {
     }
 }
 
+/// The curve at one age.
 #[derive(Debug, Clone, Copy)]
-struct Step {
-    begin: f64,
-    end: f64,
+struct Point {
     survival: f64,
     n_eff: f64,
 }
 
-impl Step {
+impl Point {
     /// Whether a one-sided binomial test at 2.5 % lets S be ½: from above, or
     /// from below.
-    fn could_be_half(&self, from_above: bool) -> bool {
-        let alive = self.n_eff * self.survival;
-        let dead = self.n_eff - alive;
-        let tail = if from_above {
-            if dead < 0.0 { 0.0 } else { beta::lower(alive, dead + 1.0, 0.5) }
+    fn could_be_half(self, from_above: bool) -> bool {
+        let survival = if from_above { self.survival } else { 1.0 - self.survival };
+        survival < LIMITS.at(self.n_eff)
+    }
+}
+
+/// From this share of `n` trials on, a binomial test at 2.5 % tells it from ½:
+/// tabulated over ln n. Above 1 where n trials can never tell.
+struct Limits(Vec<f64>);
+
+/// ½ⁿ = 2.5 %: with fewer even n out of n could be chance.
+const FEWEST: f64 = 5.321_928_094_887_363;
+const MANY: f64 = 1e4;
+const LIMIT_STEPS: usize = 256;
+
+static LIMITS: LazyLock<Limits> = LazyLock::new(|| {
+    let n = |i: usize| FEWEST * (MANY / FEWEST).powf(i as f64 / LIMIT_STEPS as f64);
+    Limits((0..=LIMIT_STEPS).map(|i| limit(n(i))).collect())
+});
+
+fn limit(n: f64) -> f64 {
+    let (mut low, mut high) = (0.5, 1.0);
+    for _ in 0..40 {
+        let share = f64::midpoint(low, high);
+        if beta::lower(n * share, n * (1.0 - share) + 1.0, 0.5) > 0.025 {
+            low = share;
         } else {
-            beta::lower(dead, alive + 1.0, 0.5)
+            high = share;
+        }
+    }
+    high
+}
+
+impl Limits {
+    fn at(&self, n: f64) -> f64 {
+        if n < FEWEST {
+            return f64::INFINITY;
+        }
+        if n >= MANY {
+            return 0.5 + 0.98 / n.sqrt();
+        }
+        let place = (n / FEWEST).ln() * (LIMIT_STEPS as f64 / (MANY / FEWEST).ln());
+        let i = (place as usize).min(LIMIT_STEPS - 1);
+        self.0[i] + (self.0[i + 1] - self.0[i]) * (place - i as f64)
+    }
+}
+
+/// The curve over one bucket of age. Deaths are taken as spread evenly.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    begin: f64,
+    end: f64,
+    before: Point,
+    after: Point,
+}
+
+impl Step {
+    /// The age at which the curve comes down to `survival`.
+    fn at_survival(&self, survival: f64) -> f64 {
+        let fall = self.before.survival - self.after.survival;
+        let part = if fall > 0.0 { (self.before.survival - survival) / fall } else { 1.0 };
+        self.begin + (self.end - self.begin) * part.clamp(0.0, 1.0)
+    }
+
+    /// The age at which `turned` becomes true, which it is at the end.
+    fn where_half_is(&self, turned: impl Fn(Point) -> bool) -> f64 {
+        let at = |part: f64| Point {
+            survival: self.before.survival + (self.after.survival - self.before.survival) * part,
+            n_eff: self.before.n_eff + (self.after.n_eff - self.before.n_eff) * part,
         };
-        tail > 0.025
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..6 {
+            let middle = f64::midpoint(low, high);
+            if turned(at(middle)) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        self.begin + (self.end - self.begin) * f64::midpoint(low, high)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: Mass = Mass { w: 1.0, w2: 1.0 };
+
+    fn second(n: u64) -> u64 {
+        n * 1_000_000_000
+    }
+
+    #[test]
+    fn buckets_are_in_order_and_hold_their_ages() {
+        let mut last = 0;
+        for age in (0..64).flat_map(|e| [0, 1, 3].map(|x| (1u64 << e) + x * ((1 << e) / 4))) {
+            let b = usize::from(bucket(age));
+            assert!(b >= last && b < BUCKETS, "{age}");
+            assert!(begins(b) <= age as f64 && age.max(8) as f64 <= begins(b + 1), "{age}");
+            last = b;
+        }
+        assert_eq!(usize::from(bucket(u64::MAX)), BUCKETS - 1);
+    }
+
+    #[test]
+    fn nobody_dead_is_beyond_the_oldest() {
+        let mut table = Table::default();
+        assert_eq!(table.median(), Lifetime::Unknown);
+        table.censored(bucket(second(60)), ONE);
+        table.n_blocks = 1;
+        let Lifetime::Beyond { ns, samples: 1 } = table.median() else { panic!("no deaths") };
+        assert!((ns / 60e9 - 1.0).abs() < 0.13, "{ns}");
+    }
+
+    /// Those who were old already when first seen say nothing of young ages.
+    #[test]
+    fn late_entries_are_at_risk_from_their_entry_on() {
+        let mut table = Table::default();
+        for _ in 0..40 {
+            // Born unseen; first seen at 100 s, alive at 110 s.
+            table.entered(bucket(second(100)), ONE);
+            table.censored(bucket(second(110)), ONE);
+            // Born seen, dead after a second.
+            table.died(bucket(second(1)), ONE);
+            // Born seen, alive at 10 s.
+            table.censored(bucket(second(10)), Mass { w: 0.5, w2: 0.25 });
+        }
+        let Lifetime::Median { ns, .. } = table.median() else { panic!("2 of 3 die at 1 s") };
+        assert!((ns / 1e9 - 1.0).abs() < 0.13, "{ns}");
+    }
+
+    #[test]
+    fn clearing_leaves_nothing() {
+        let mut table = Table::default();
+        table.died(bucket(5), ONE);
+        table.died(bucket(second(1000)), ONE);
+        table.n_deaths = 2;
+        table.clear();
+        assert_eq!(table.median(), Lifetime::Unknown);
+        table.died(bucket(second(1)), ONE);
+        table.died(bucket(second(1)), ONE);
+        let mut other = Table::default();
+        other.merge(&table);
+        assert_eq!(other.median(), table.median());
+    }
+
+    #[test]
+    fn limits_are_those_of_the_binomial_test() {
+        for n in [5.4, 6.0, 17.0, 333.3, 9000.0] {
+            assert!((LIMITS.at(n) - limit(n)).abs() < 1e-3, "{n}");
+        }
+        assert!((LIMITS.at(MANY) - limit(MANY)).abs() < 1e-3);
+        // 6 of 6 is 1.6 %, 5 of 6 is 11 %.
+        assert!(LIMITS.at(6.0) > 5.0 / 6.0 && LIMITS.at(6.0) <= 1.0);
     }
 }

@@ -14,8 +14,10 @@
 //! stacks for an export are taken together with what is shown, so that both say
 //! the same.
 
+mod ask;
 pub mod cursor;
 pub mod keys;
+mod moves;
 pub mod rooms;
 mod screens;
 pub mod summary;

@@ -34,6 +34,7 @@ pub struct Rooms {
 }
 
 /// What wants room.
+#[expect(clippy::struct_excessive_bools, reason = "each is one part that is there or not")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wishes {
     /// There is a sentence.

@@ -1,7 +1,7 @@
 //! What keys do, without a screen.
 
 use super::*;
-use crate::query::{self, Direction};
+use crate::query::Direction;
 use crate::session::Session;
 use crate::session::fixture::Fixture;
 use crossterm::event::{KeyCode, KeyEventKind, KeyModifiers};
@@ -180,7 +180,7 @@ fn an_export_is_what_is_shown() {
 
     let keys = [KeyCode::Enter, KeyCode::Down, KeyCode::Enter, c('m'), c('e')];
     let focused = exported(press(&mut app, &f.session, &keys));
-    assert_eq!(focused.metric, query::Metric::InUseObjects);
+    assert_eq!(focused.metric, Metric::InUseObjects);
     assert_eq!((focused.stacks.len(), sum(&focused)), (1, 1.0));
     assert_eq!(focused.total, tree(&app).tree.as_ref().unwrap().cum);
     assert_eq!(focused.focus.len(), 2);
@@ -277,7 +277,7 @@ fn reset_is_the_start() {
     press(&mut app, &f.session, &keys);
     press(&mut app, &f.session, &[c('r')]);
     assert_eq!(app.question(), &Question::default());
-    assert_eq!(app.metric(), query::Metric::InUseBytes);
+    assert_eq!(app.metric(), Metric::InUseBytes);
     assert!(!app.paused() && !app.order_held());
     assert_eq!(app.columns().1, 0);
     assert_eq!(app.table().unwrap().rows.len(), 2);

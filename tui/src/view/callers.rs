@@ -54,7 +54,7 @@ fn figure(
 
 /// A share of the focus, of estimates that share their samples.
 fn share(share: f64) -> String {
-    if !share.is_finite() { format::UNKNOWN.into() } else { format::cost(share) }
+    if share.is_finite() { format::cost(share) } else { format::UNKNOWN.into() }
 }
 
 /// A bar of `share` of `columns`, to the eighth.

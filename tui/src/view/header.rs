@@ -156,8 +156,7 @@ fn items(app: &App) -> Vec<Item> {
         push("", known(format!("{} samples/s", format::count(rate, 3, Rounding::Nearest))), 60);
     }
     push("cost", or_unknown(s.agent_cost.map(|c| known(format::cost(c)))), 50);
-    let lost = app.live().lost();
-    let loss = lost > 0;
+    let loss = app.live().lost() > 0;
     let worth = if loss { 99 } else { 40 };
     items.push(Item { label: "dropped", value: dropped(app), dim: !loss, loss, worth });
     items

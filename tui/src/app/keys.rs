@@ -166,6 +166,10 @@ pub const LEGEND: &[(&str, &str)] = &[
     ("dim", "fewer than 5 samples stand behind it"),
     ("promoted", "share of the bytes born young that outlived the nursery's cycle"),
     ("dies young", "the rest of them"),
+    ("lifetime", "half of the blocks are dead by then; > when over half outlive it"),
+    ("trend", "in use over the last minutes, from 0 to its largest"),
+    ("cost", "the agent's share of the process's CPU time"),
+    ("dropped", "births are in no figure; stacks are in (other stacks); unsent are in totals only"),
     ("cum, flat", "with everything below it; at it alone"),
 ];
 

@@ -248,8 +248,11 @@ impl App {
     /// Lines of each part of the screen.
     #[must_use]
     pub fn rooms(&self) -> Rooms {
+        // About so many: words are not broken, so a little less fits into a line.
+        let line = usize::from(self.size.0).saturating_sub(8).max(1);
+        let lines = |sentence: String| (sentence.chars().count().div_ceil(line)).min(9) as u16;
         let wishes = Wishes {
-            sentence: self.sentence().is_some(),
+            sentence: self.sentence().map_or(0, lines),
             filter: self.prompt.is_some() || !self.question.filter.is_empty(),
             list: !matches!(self.screen(), Screen::Help { .. }),
             total: matches!(self.screen(), Screen::Callsites(_)),

@@ -78,7 +78,12 @@ impl App {
             Action::Quit => return vec![Effect::Quit],
             Action::Suspend => return vec![Effect::Suspend],
             Action::Export => return self.export(session),
-            Action::Copy => return self.selected_text().map(Effect::Copy).into_iter().collect(),
+            Action::Copy => {
+                if let Some(text) = self.selected_text() {
+                    self.say("the row is copied".into());
+                    return vec![Effect::Copy(text)];
+                }
+            }
             Action::Help => {
                 if !self.close_help() {
                     self.stack.push(Screen::Help { offset: 0 });

@@ -94,7 +94,10 @@ fn count(app: &App) -> String {
             let last = (offset + usize::from(app.rooms().body)).min(HELP_LINES);
             format!("lines {} to {last} of {HELP_LINES} ", offset + 1)
         }
-        (Screen::Callers(_), _) => format!("{} ", export::metric(app.metric())),
-        (Screen::Callsites(_), None) => String::new(),
+        // Else it stands with the crumbs.
+        (Screen::Callers(_), _) if app.rooms().crumbs == 0 => {
+            format!("{} ", export::metric(app.metric()))
+        }
+        (Screen::Callers(_), _) | (Screen::Callsites(_), None) => String::new(),
     }
 }

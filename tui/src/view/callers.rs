@@ -78,7 +78,7 @@ pub fn draw(app: &App, callers: &Callers, parts: &Parts, frame: &mut Frame) {
     let mut heading = names::plain(title, name_width);
     for p in &placed {
         pad_to(&mut heading, p.x);
-        heading.push_span(Span::raw(layout::heading(COLUMNS[p.index].title, p.fields)));
+        heading.push_span(Span::raw(layout::heading(COLUMNS[p.index].title, "", p.fields)));
     }
     frame.render_widget(heading.dim(), parts.heading);
 

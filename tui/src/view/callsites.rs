@@ -163,14 +163,14 @@ pub fn draw(app: &App, cursor: &Cursor, parts: &Parts, frame: &mut Frame) {
 fn heading(app: &App, name: u16, columns: &[(&Spec, Placed)], area: Rect, frame: &mut Frame) {
     let mark = |column| match (app.question().sort == column, app.question().descending) {
         (false, _) => "",
-        (true, true) => " ▼",
-        (true, false) => " ▲",
+        (true, true) => "▼",
+        (true, false) => "▲",
     };
-    let mut line = names::plain(&format!("callsite{}", mark(Column::Callsite)), name);
+    let mut line = names::plain(&format!("callsite {}", mark(Column::Callsite)), name);
     for (spec, placed) in columns {
         pad_to(&mut line, placed.x);
-        let title = format!("{}{}", spec.title, mark(spec.column));
-        line.push_span(Span::raw(layout::heading(&title, placed.fields)));
+        let heading = layout::heading(spec.title, mark(spec.column), placed.fields);
+        line.push_span(Span::raw(heading));
     }
     frame.render_widget(line.dim(), area);
 }

@@ -119,13 +119,19 @@ pub fn figure(figure: &Figure, fields: Fields) -> String {
     format!("{value} {}", figure.interval)
 }
 
-/// A heading over its fields: to the right, over the values, where it fits there.
+/// A heading over its fields, with a mark where rows are sorted by it: to the
+/// right, over the values, where it fits there. The mark is never cut.
 #[must_use]
-pub fn heading(title: &str, fields: Fields) -> String {
-    if text::width(title) <= usize::from(fields.0) {
-        text::right(title, usize::from(fields.0))
+pub fn heading(title: &str, mark: &str, fields: Fields) -> String {
+    let (value, width) = (usize::from(fields.0), usize::from(fields.width()));
+    let loose = if mark.is_empty() { title.to_owned() } else { format!("{title} {mark}") };
+    if text::width(&loose) <= value {
+        text::right(&loose, value)
+    } else if text::width(&loose) <= width {
+        loose
     } else {
-        text::keep_start(title, usize::from(fields.width())).into_owned()
+        let kept: String = title.chars().take(width.saturating_sub(text::width(mark))).collect();
+        kept + mark
     }
 }
 
@@ -147,6 +153,14 @@ mod tests {
             }
             assert!(placed.is_empty() || x <= width, "{width}");
         }
+    }
+
+    #[test]
+    fn headings_keep_their_mark() {
+        assert_eq!(heading("in use", "▼", Fields(8, 5)), "in use ▼");
+        assert_eq!(heading("cum", "", Fields(8, 5)), "     cum");
+        assert_eq!(heading("dies young", "▲", Fields(6, 5)), "dies young▲");
+        assert_eq!(heading("lifetime", "▼", Fields(8, 0)), "lifetim▼");
     }
 
     #[test]

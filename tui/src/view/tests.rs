@@ -14,7 +14,7 @@ use crate::app::{App, Effect, Message, Options, Screen};
 use crate::session::fixture::Fixture;
 use crate::session::{Connection, Input, Session};
 
-const SIZES: [(u16, u16); 5] = [(20, 5), (80, 24), (120, 40), (160, 50), (300, 80)];
+const SIZES: [(u16, u16); 6] = [(20, 5), (40, 12), (80, 24), (120, 40), (160, 50), (300, 80)];
 
 /// A service with a cache that stays, sessions that leak, buffers and requests
 /// that die young, half a minute after its start.
@@ -350,6 +350,45 @@ fn hostile_names_stay_in_their_cells() {
             assert!(super::text::width(line) <= 60, "{line}");
         }
     }
+}
+
+#[test]
+fn what_rows_are_sorted_by_is_seen() {
+    let f = orders();
+    for n in 0..12 {
+        let shown = screen(&f.session, (80, 24), &"s".repeat(n));
+        assert!(shown.contains(['▼', '▲']), "{n}: {shown}");
+    }
+    let shown = screen(&f.session, (80, 24), "sssS");
+    assert!(shown.contains("births ▲"), "{shown}");
+}
+
+#[test]
+fn columns_without_room_can_be_reached() {
+    let f = orders();
+    let heading = |keys: &str| screen(&f.session, (80, 24), keys);
+    for title in ["objects", "allocated ", "births", "births/s", "dies young", "trend"] {
+        assert!(!heading("").contains(title));
+        let reached = (1..10).any(|n| heading(&"l".repeat(n)).contains(title));
+        assert!(reached, "{title} is reached");
+    }
+    assert_eq!(heading("llhh"), heading(""));
+    assert_eq!(heading("lllllllllllllllhhhhhhhhh"), heading(""), "there is an end on both sides");
+}
+
+#[test]
+fn a_long_sentence_is_wrapped() {
+    let f = orders();
+    let size = (60, 24);
+    let mut app = run(&f.session, size, "");
+    let words = "the directory is full and nothing could be written into it: free some room, or start \
+                 heaptop in another directory";
+    app.update(Message::Exported(Err(words.into())), &f.session);
+    let shown = text(&drawn(&app, size));
+    assert!(
+        shown.contains("export failed: the directory") && shown.contains("another directory"),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -54,6 +54,18 @@ impl Sums {
         numbers.lifetimes.add_to(&mut self.lives, session.now_ns());
     }
 
+    /// Adds another, disjoint group.
+    pub fn merge(&mut self, other: &Self) {
+        self.totals.merge(&other.totals);
+        self.window.merge(&other.window);
+        self.in_use += other.in_use;
+        self.growth.resize(self.growth.len().max(other.growth.len()), 0.0);
+        for (mine, theirs) in self.growth.iter_mut().zip(&other.growth) {
+            *mine += theirs;
+        }
+        self.lives.merge(&other.lives);
+    }
+
     /// In use at the start of each trend step and now, oldest first.
     fn trend(&self) -> Vec<f64> {
         let mut value = self.in_use;

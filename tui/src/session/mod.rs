@@ -34,6 +34,9 @@ pub mod names;
 pub mod sane;
 pub mod window;
 
+#[cfg(test)]
+mod tests;
+
 use blocks::Blocks;
 use book::Book;
 use course::Course;

@@ -16,6 +16,7 @@
 
 use super::super::figures::Lifetime;
 use super::beta;
+use std::sync::LazyLock;
 
 /// Buckets of age: all of u64 nanoseconds, eight an octave from 8 ns on.
 pub const BUCKETS: usize = 61 * 8;
@@ -99,6 +100,26 @@ impl Table {
         self.n_blocks = 0;
     }
 
+    /// Another group's blocks.
+    pub fn merge(&mut self, other: &Self) {
+        if other.range.is_empty() {
+            return;
+        }
+        self.touch(other.range.start as u16);
+        self.touch((other.range.end - 1) as u16);
+        for (mine, theirs) in [
+            (&mut self.deaths, &other.deaths),
+            (&mut self.entries, &other.entries),
+            (&mut self.censored, &other.censored),
+        ] {
+            for b in other.range.clone() {
+                mine[b].merge(theirs[b]);
+            }
+        }
+        self.n_deaths += other.n_deaths;
+        self.n_blocks += other.n_blocks;
+    }
+
     fn touch(&mut self, bucket: u16) -> usize {
         let b = usize::from(bucket).min(BUCKETS - 1);
         if self.range.is_empty() {
@@ -155,7 +176,7 @@ impl Table {
         }
     }
 
-    /// The curve at the end of each bucket with somebody at risk.
+    /// The curve over each bucket where something happens to somebody.
     fn curve(&self) -> Vec<Step> {
         let sum = |column: &[Mass]| {
             column[self.range.clone()].iter().fold(Mass::default(), |mut sum, m| {
@@ -171,6 +192,9 @@ impl Table {
         let (mut point, mut variance) = (Point { survival: 1.0, n_eff: 0.0 }, 0.0);
         for b in self.range.clone() {
             let (d, e, c) = (self.deaths[b], self.entries[b], self.censored[b]);
+            if d.w + e.w + c.w == 0.0 {
+                continue;
+            }
             let r = (risk.w + (e.w - c.w) / 2.0).max(d.w);
             let r2 = (risk.w2 + (e.w2 - c.w2) / 2.0).max(d.w2);
             if r > noise {
@@ -211,20 +235,49 @@ impl Point {
     /// Whether a one-sided binomial test at 2.5 % lets S be ½: from above, or
     /// from below.
     fn could_be_half(self, from_above: bool) -> bool {
-        // Far from the limit the normal approximation decides as well.
-        let z = (2.0 * self.survival - 1.0) * self.n_eff.sqrt();
-        let z = if from_above { z } else { -z };
-        if z < 0.5 || z > 5.0 {
-            return z < 0.5;
-        }
-        let alive = self.n_eff * self.survival;
-        let dead = self.n_eff - alive;
-        let tail = if from_above {
-            beta::lower(alive, dead + 1.0, 0.5)
+        let survival = if from_above { self.survival } else { 1.0 - self.survival };
+        survival < LIMITS.at(self.n_eff)
+    }
+}
+
+/// From this share of `n` trials on, a binomial test at 2.5 % tells it from ½:
+/// tabulated over ln n. Above 1 where n trials can never tell.
+struct Limits(Vec<f64>);
+
+/// ½ⁿ = 2.5 %: with fewer even n out of n could be chance.
+const FEWEST: f64 = 5.321_928_094_887_363;
+const MANY: f64 = 1e4;
+const LIMIT_STEPS: usize = 256;
+
+static LIMITS: LazyLock<Limits> = LazyLock::new(|| {
+    let n = |i: usize| FEWEST * (MANY / FEWEST).powf(i as f64 / LIMIT_STEPS as f64);
+    Limits((0..=LIMIT_STEPS).map(|i| limit(n(i))).collect())
+});
+
+fn limit(n: f64) -> f64 {
+    let (mut low, mut high) = (0.5, 1.0);
+    for _ in 0..40 {
+        let share = f64::midpoint(low, high);
+        if beta::lower(n * share, n * (1.0 - share) + 1.0, 0.5) > 0.025 {
+            low = share;
         } else {
-            beta::lower(dead, alive + 1.0, 0.5)
-        };
-        tail > 0.025
+            high = share;
+        }
+    }
+    high
+}
+
+impl Limits {
+    fn at(&self, n: f64) -> f64 {
+        if n < FEWEST {
+            return f64::INFINITY;
+        }
+        if n >= MANY {
+            return 0.5 + 0.98 / n.sqrt();
+        }
+        let place = (n / FEWEST).ln() * (LIMIT_STEPS as f64 / (MANY / FEWEST).ln());
+        let i = (place as usize).min(LIMIT_STEPS - 1);
+        self.0[i] + (self.0[i + 1] - self.0[i]) * (place - i as f64)
     }
 }
 
@@ -261,5 +314,80 @@ impl Step {
             }
         }
         self.begin + (self.end - self.begin) * f64::midpoint(low, high)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: Mass = Mass { w: 1.0, w2: 1.0 };
+
+    fn second(n: u64) -> u64 {
+        n * 1_000_000_000
+    }
+
+    #[test]
+    fn buckets_are_in_order_and_hold_their_ages() {
+        let mut last = 0;
+        for age in (0..64).flat_map(|e| [0, 1, 3].map(|x| (1u64 << e) + x * ((1 << e) / 4))) {
+            let b = usize::from(bucket(age));
+            assert!(b >= last && b < BUCKETS, "{age}");
+            assert!(begins(b) <= age as f64 && age.max(8) as f64 <= begins(b + 1), "{age}");
+            last = b;
+        }
+        assert_eq!(usize::from(bucket(u64::MAX)), BUCKETS - 1);
+    }
+
+    #[test]
+    fn nobody_dead_is_beyond_the_oldest() {
+        let mut table = Table::default();
+        assert_eq!(table.median(), Lifetime::Unknown);
+        table.censored(bucket(second(60)), ONE);
+        table.n_blocks = 1;
+        let Lifetime::Beyond { ns, samples: 1 } = table.median() else { panic!("no deaths") };
+        assert!((ns / 60e9 - 1.0).abs() < 0.13, "{ns}");
+    }
+
+    /// Those who were old already when first seen say nothing of young ages.
+    #[test]
+    fn late_entries_are_at_risk_from_their_entry_on() {
+        let mut table = Table::default();
+        for _ in 0..40 {
+            // Born unseen; first seen at 100 s, alive at 110 s.
+            table.entered(bucket(second(100)), ONE);
+            table.censored(bucket(second(110)), ONE);
+            // Born seen, dead after a second.
+            table.died(bucket(second(1)), ONE);
+            // Born seen, alive at 10 s.
+            table.censored(bucket(second(10)), Mass { w: 0.5, w2: 0.25 });
+        }
+        let Lifetime::Median { ns, .. } = table.median() else { panic!("2 of 3 die at 1 s") };
+        assert!((ns / 1e9 - 1.0).abs() < 0.13, "{ns}");
+    }
+
+    #[test]
+    fn clearing_leaves_nothing() {
+        let mut table = Table::default();
+        table.died(bucket(5), ONE);
+        table.died(bucket(second(1000)), ONE);
+        table.n_deaths = 2;
+        table.clear();
+        assert_eq!(table.median(), Lifetime::Unknown);
+        table.died(bucket(second(1)), ONE);
+        table.died(bucket(second(1)), ONE);
+        let mut other = Table::default();
+        other.merge(&table);
+        assert_eq!(other.median(), table.median());
+    }
+
+    #[test]
+    fn limits_are_those_of_the_binomial_test() {
+        for n in [5.4, 6.0, 17.0, 333.3, 9000.0] {
+            assert!((LIMITS.at(n) - limit(n)).abs() < 1e-3, "{n}");
+        }
+        assert!((LIMITS.at(MANY) - limit(MANY)).abs() < 1e-3);
+        // 6 of 6 is 1.6 %, 5 of 6 is 11 %.
+        assert!(LIMITS.at(6.0) > 5.0 / 6.0 && LIMITS.at(6.0) <= 1.0);
     }
 }

@@ -40,7 +40,7 @@ impl Sums {
         }
 
         let steps = course.trend_steps();
-        self.growth.resize(steps.len(), 0.0);
+        self.growth.resize(steps.count(), 0.0);
         let mut later = numbers.totals.in_use.bytes.sum;
         self.in_use += later;
         for (step, before) in numbers.in_use.iter().rev() {

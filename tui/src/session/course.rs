@@ -64,7 +64,7 @@ impl Course {
         self.trend_steps.advance(time_ns);
     }
 
-    pub(super) fn status_is(&mut self, status: Status) {
+    pub(super) fn status_is(&mut self, status: &Status) {
         let time_ns = status.at.time_ns;
         self.advance(time_ns);
         self.interval = self.interval.max(Some(status.interval));
@@ -85,7 +85,7 @@ impl Course {
                 process_cpu_ns: status.process_cpu_ns,
             });
         }
-        self.status = Some(status);
+        self.status = Some(*status);
     }
 
     pub(super) fn history_is(&mut self, history: History) {

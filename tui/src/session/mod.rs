@@ -62,6 +62,8 @@ const MOST_NOTICES: usize = 200;
 
 /// Something that happened to the model's target.
 #[derive(Debug, Clone, PartialEq)]
+// Inputs are handed over one by one, never stored: their size costs nothing.
+#[allow(clippy::large_enum_variant)]
 pub enum Input {
     /// The agent says something.
     Agent(FromAgent),
@@ -187,7 +189,7 @@ impl Session {
     /// Takes in a message; whether something shown may have changed.
     fn hear(&mut self, message: FromAgent) -> bool {
         match message {
-            FromAgent::Hello(hello) => self.greet(hello),
+            FromAgent::Hello(hello) => self.greet(&hello),
             FromAgent::Module(module) => {
                 if self.book.modules().len() < MOST_MODULES
                     || self.book.modules().contains_key(&module.id)
@@ -212,7 +214,7 @@ impl Session {
                 return false;
             }
             FromAgent::Totals(update) => self.count(&update),
-            FromAgent::Status(status) => self.status_is(status),
+            FromAgent::Status(status) => self.status_is(&status),
             FromAgent::SnapshotBegin(begin) => {
                 self.see(begin.at.time_ns);
                 self.blocks.begin(begin.at);
@@ -243,7 +245,7 @@ impl Session {
         true
     }
 
-    fn greet(&mut self, hello: Hello) {
+    fn greet(&mut self, hello: &Hello) {
         let clean = |s: &str| sane::text(s).into_owned();
         *self = Self {
             revision: self.revision,
@@ -253,7 +255,7 @@ impl Session {
                 agent_version: clean(&hello.agent_version),
                 name: clean(&hello.name),
                 notices: Vec::new(),
-                ..hello
+                ..hello.clone()
             }),
             ..Self::new()
         };
@@ -346,9 +348,9 @@ impl Session {
         }
     }
 
-    fn status_is(&mut self, status: Status) {
+    fn status_is(&mut self, status: &Status) {
         self.see(status.at.time_ns);
-        self.course.status_is(Status { totals: sane::totals(&status.totals), ..status });
+        self.course.status_is(&Status { totals: sane::totals(&status.totals), ..*status });
     }
 }
 
@@ -491,7 +493,7 @@ impl Session {
     /// How many sampled blocks live, as far as they are known here.
     #[must_use]
     pub fn live_block_count(&self) -> usize {
-        self.blocks.len()
+        self.blocks.count()
     }
 
     /// Names, callstacks and groups.

@@ -112,7 +112,7 @@ fn the_past_is_no_rate() {
     tell(TotalsUpdate { at: at(105), stacks: totals }.into());
     tell(Status { at: at(105), ..status }.into());
     let figures = row(&session, "(no callstack)").figures;
-    assert_eq!(figures.allocated_bytes, exact(1048576.0));
+    assert_eq!(figures.allocated_bytes, exact(1_048_576.0));
     assert_eq!(figures.allocated_rate, exact(0.0));
     assert_eq!(session.allocated_rate(), exact(0.0));
 }
@@ -340,8 +340,10 @@ fn numbers_from_nowhere_break_nothing() {
                 }
                 assert!(row.figures.trend.iter().all(|v| v.is_finite()));
             }
-            f.session.allocated_rate();
-            f.session.promotion();
+            assert_ne!(f.session.in_use(), Estimate::Unknown);
+            if let Ratio::Interval { value, low, high, .. } = f.session.promotion() {
+                assert!(0.0 <= low && low <= value && value <= high && high <= 1.0);
+            }
         }
     }
     let block = LiveBlock {

@@ -8,10 +8,11 @@
 //!
 //! S(t) = Π (1 − d/r), every block counted with its Horvitz–Thompson weight.
 //! Var ln S is Greenwood's sum for weighted counts: the linearised variance of
-//! d/r is (Σ_d w²(1 − h)² + (Σ_r w² − Σ_d w²) h²)/r², over (1 − h)².
+//! h = d/r is (D(1 − h)² + (R − D) h²)/r², with D = Σw² over the dead and R over
+//! those at risk, divided by (1 − h)².
 //!
 //! The median's interval holds the ages at which a binomial test of S = ½ does
-//! not reject: n_eff(t) = S(1 − S)/Var S trials (Dorey & Korn 1987), which is
+//! not reject: S(1 − S)/Var S effective trials (Dorey & Korn 1987), which is
 //! the number of blocks while none is dead. It needs no normality.
 
 use super::super::figures::Lifetime;
@@ -25,7 +26,7 @@ pub const BUCKETS: usize = 61 * 8;
 #[must_use]
 pub const fn bucket(age_ns: u64) -> u16 {
     let age = if age_ns < 8 { 8 } else { age_ns };
-    let exponent = 63 - age.leading_zeros();
+    let exponent = age.ilog2();
     // 0 ≤ exponent − 3 ≤ 60, and three bits behind the first: below BUCKETS.
     ((exponent - 3) * 8) as u16 + ((age >> (exponent - 3)) & 7) as u16
 }

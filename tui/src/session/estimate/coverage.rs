@@ -120,6 +120,30 @@ fn sums_of_bytes_hold_the_truth() {
     assert!(bad.is_empty(), "{bad:#?}");
 }
 
+/// R changes tenfold while the blocks are born: the larger one is what is known.
+#[test]
+fn sums_over_changing_intervals_hold_the_truth() {
+    let (coarse, fine) = (Interval::new(R).unwrap(), Interval::new(R / 10).unwrap());
+    let mut random = Random(6);
+    let mut bad = Vec::new();
+    for (name, _, mix) in mixes() {
+        let bytes = truth(&mix).0 * 2.0;
+        let hits = (0..RUNS)
+            .filter(|_| {
+                let mut total = sample(&mix, coarse, &mut random);
+                total.merge(&sample(&mix, fine, &mut random));
+                holds(super::bytes(&total, Some(coarse)), bytes)
+            })
+            .count();
+        let coverage = hits as f64 / f64::from(RUNS);
+        println!("changing {name}: {coverage}");
+        if coverage < 0.93 {
+            bad.push(format!("{name}: {coverage}"));
+        }
+    }
+    assert!(bad.is_empty(), "{bad:#?}");
+}
+
 #[test]
 fn counts_of_objects_hold_the_truth() {
     let r = Interval::new(R).unwrap();

@@ -8,20 +8,25 @@
 use crate::binaries;
 use crate::deadline::{Deadline, poll};
 use heaptop_protocol::endpoint;
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
-/// A directory for sockets: only this user's, with a short path.
+/// A directory for sockets: closed to others, as agents and viewers demand, and
+/// with a short path.
 ///
 /// # Panics
 ///
 /// When none can be made.
 #[must_use]
 pub fn socket_directory() -> TempDir {
-    tempfile::Builder::new().prefix("ht").tempdir().expect("a temporary directory can be made")
+    let mode = Permissions::from_mode(endpoint::DIRECTORY_MODE);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("ht").permissions(mode).tempdir().expect("a temporary directory can be made")
 }
 
 #[derive(Default)]

@@ -58,7 +58,10 @@ pub fn stop(size: usize, settings: &crate::config::Builder) -> Stop {
             engine.begin_domain(d);
         }
         let used = d.used_before(size);
-        let clock = engine.clock.fetch_add(used.wrapping_add(size as u64), Relaxed);
+        // The block's own bytes are booked once there is a block: a request that no
+        // memory can meet must not move the clock of the other threads, even for
+        // the moment until it fails.
+        let clock = engine.clock.fetch_add(used, Relaxed);
         let hit = d.stop(size, engine.rate());
         let entered_ns = if hit.is_some() { sys::monotonic_ns() } else { 0 };
         Stop { engine: Some(engine), size, hit, clock: clock.wrapping_add(used), entered_ns }
@@ -68,15 +71,14 @@ pub fn stop(size: usize, settings: &crate::config::Builder) -> Stop {
 impl Stop {
     /// The real allocator has given `block`, or null. `marker` is a local
     /// variable of the hook's own function, see [`unwind::capture`].
-    ///
-    /// If there is no block its bytes are taken off the clock again; the
-    /// countdown need not be, gaps are memoryless.
     pub fn end(self, block: *mut u8, cause: Cause, replaces: u64, marker: *const u8) {
         let Some(engine) = self.engine else { return };
-        if block.is_null() {
-            engine.clock.fetch_sub(self.size as u64, Relaxed);
-        } else if let Some(hit) = self.hit {
-            self.born(engine, hit, block as usize, cause, replaces, marker);
+        // Without a block the countdown need not be set back: gaps are memoryless.
+        if !block.is_null() {
+            engine.clock.fetch_add(self.size as u64, Relaxed);
+            if let Some(hit) = self.hit {
+                self.born(engine, hit, block as usize, cause, replaces, marker);
+            }
         }
         domain::here(domain::Domain::leave);
     }

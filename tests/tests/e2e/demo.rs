@@ -10,6 +10,13 @@ use heaptop_tests::truth::Truths;
 
 const FUNCTIONS: [&str; 3] = ["serve_request", "fill_cache", "forget_session"];
 
+/// Starts the demo, and waits until it takes signals.
+pub fn start(args: &[&str]) -> Target {
+    let mut demo = Target::start("heaptop-demo", args, &[]);
+    demo.wait_for_line("what to look for", |line| line.starts_with("heaptop-demo, pid "));
+    demo
+}
+
 /// Waits until the demo has allocated enough to judge, by its own counters.
 pub fn warm_up(demo: &mut Target, churn_bytes: u64, leaked_bytes: u64) {
     poll(Deadline::default(), || {
@@ -27,7 +34,7 @@ fn promotion(totals: &Totals) -> f64 {
 
 #[test]
 fn its_counters_lie_where_the_estimates_say() {
-    let mut demo = Target::start("heaptop-demo", &["--leak", "1048576"], &[]);
+    let mut demo = start(&["--leak", "1048576"]);
     warm_up(&mut demo, 20 << 20, 4 << 20);
     let mut client = Client::attach(&demo.socket());
     let before = Truths::ask(&mut demo);
@@ -65,7 +72,7 @@ fn its_counters_lie_where_the_estimates_say() {
 
 #[test]
 fn its_stacks_reach_main() {
-    let mut demo = Target::start("heaptop-demo", &[], &[]);
+    let mut demo = start(&[]);
     warm_up(&mut demo, 4 << 20, 64 << 10);
     let mut client = Client::attach(&demo.socket());
     client.snapshot();
@@ -84,7 +91,7 @@ fn its_stacks_reach_main() {
 #[test]
 fn a_signal_ends_it_cleanly_with_its_last_counters() {
     for signal in [libc::SIGTERM, libc::SIGINT] {
-        let mut demo = Target::start("heaptop-demo", &["--leak", "0"], &[]);
+        let mut demo = start(&["--leak", "0"]);
         warm_up(&mut demo, 1 << 20, 0);
         demo.signal(signal);
         let last = Truths::read(&mut demo);
@@ -98,7 +105,7 @@ fn a_signal_ends_it_cleanly_with_its_last_counters() {
 
 #[test]
 fn it_runs_for_as_long_as_it_is_told_and_leaks_as_fast() {
-    let mut demo = Target::start("heaptop-demo", &["--for", "2", "--leak", "100000"], &[]);
+    let mut demo = start(&["--for", "2", "--leak", "100000"]);
     let last = Truths::read(&mut demo);
     assert!(demo.wait().success());
     // By its own clock; a busy machine may make it late, and then it leaks more

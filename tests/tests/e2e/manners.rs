@@ -154,7 +154,7 @@ fn a_mark_is_told_to_all_viewers() {
 
 #[test]
 fn the_interval_and_sampling_can_be_set() {
-    let mut demo = Target::start("heaptop-demo", &[], &[]);
+    let mut demo = crate::demo::start(&[]);
     let mut client = Client::attach(&demo.socket());
     let interval = Interval::new(4096).unwrap();
     client.send(&FromViewer::SetInterval(SetInterval { interval }));

@@ -56,7 +56,8 @@ impl App {
                     self.dirty = true;
                     c.tree = answer;
                 }
-                c.rows = c.tree.as_ref().map(|t| tree::rows(t, &c.opened)).unwrap_or_default();
+                let Callers { tree, rows, opened, .. } = &mut **c;
+                *rows = tree.as_ref().map(|t| tree::rows(t, opened)).unwrap_or_default();
             }
             Some(Screen::Callsites(_) | Screen::Help { .. }) | None => {
                 let mut answer = query::callsites(session, &self.question);

@@ -212,6 +212,10 @@ fn help() {
 fn a_filter_is_shown_while_it_is_typed_and_while_it_holds() {
     let f = orders();
     insta::assert_snapshot!("filter_typed", screen(&f.session, (80, 24), "/cache"));
+    let app = run(&f.session, (80, 24), "/cache←");
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+    terminal.draw(|frame| draw(&app, frame)).unwrap();
+    terminal.backend_mut().assert_cursor_position((7, 22));
     insta::assert_snapshot!("filter_holds", screen(&f.session, (80, 24), "/cache⏎"));
     insta::assert_snapshot!("filter_without_match", screen(&f.session, (80, 24), "/zebra⏎"));
     let taken_back = screen(&f.session, (80, 24), "/cache⎋");
@@ -416,7 +420,12 @@ fn small_screens_keep_the_selected_row() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 48,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
     #[test]
     fn any_keys_at_any_size(steps in proptest::collection::vec((0u8..48, 0u16..130, 0u16..45), 1..60)) {
         let mut f = orders();

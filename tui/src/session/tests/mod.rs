@@ -10,7 +10,7 @@ use super::*;
 use crate::query::{self, Question, Row, Table};
 use heaptop_protocol::callstack::{Callstack, End};
 use heaptop_protocol::event::Moment;
-use heaptop_protocol::ids::BlockId;
+use heaptop_protocol::ids::{BlockId, ModuleId};
 use heaptop_protocol::message::Losses;
 use heaptop_protocol::message::{Dropped, Sampling, SnapshotBegin, Stopped};
 use std::collections::BTreeSet;

@@ -8,10 +8,11 @@
 //!
 //! S(t) = Π (1 − d/r), every block counted with its Horvitz–Thompson weight.
 //! Var ln S is Greenwood's sum for weighted counts: the linearised variance of
-//! d/r is (Σ_d w²(1 − h)² + (Σ_r w² − Σ_d w²) h²)/r², over (1 − h)².
+//! h = d/r is (D(1 − h)² + (R − D) h²)/r², with D = Σw² over the dead and R over
+//! those at risk, divided by (1 − h)².
 //!
 //! The median's interval holds the ages at which a binomial test of S = ½ does
-//! not reject: n_eff(t) = S(1 − S)/Var S trials (Dorey & Korn 1987), which is
+//! not reject: S(1 − S)/Var S effective trials (Dorey & Korn 1987), which is
 //! the number of blocks while none is dead. It needs no normality.
 
 use super::super::figures::Lifetime;
@@ -25,7 +26,7 @@ pub const BUCKETS: usize = 61 * 8;
 #[must_use]
 pub const fn bucket(age_ns: u64) -> u16 {
     let age = if age_ns < 8 { 8 } else { age_ns };
-    let exponent = 63 - age.leading_zeros();
+    let exponent = age.ilog2();
     // 0 ≤ exponent − 3 ≤ 60, and three bits behind the first: below BUCKETS.
     ((exponent - 3) * 8) as u16 + ((age >> (exponent - 3)) & 7) as u16
 }
@@ -318,76 +319,4 @@ impl Step {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ONE: Mass = Mass { w: 1.0, w2: 1.0 };
-
-    fn second(n: u64) -> u64 {
-        n * 1_000_000_000
-    }
-
-    #[test]
-    fn buckets_are_in_order_and_hold_their_ages() {
-        let mut last = 0;
-        for age in (0..64).flat_map(|e| [0, 1, 3].map(|x| (1u64 << e) + x * ((1 << e) / 4))) {
-            let b = usize::from(bucket(age));
-            assert!(b >= last && b < BUCKETS, "{age}");
-            assert!(begins(b) <= age as f64 && age.max(8) as f64 <= begins(b + 1), "{age}");
-            last = b;
-        }
-        assert_eq!(usize::from(bucket(u64::MAX)), BUCKETS - 1);
-    }
-
-    #[test]
-    fn nobody_dead_is_beyond_the_oldest() {
-        let mut table = Table::default();
-        assert_eq!(table.median(), Lifetime::Unknown);
-        table.censored(bucket(second(60)), ONE);
-        table.n_blocks = 1;
-        let Lifetime::Beyond { ns, samples: 1 } = table.median() else { panic!("no deaths") };
-        assert!((ns / 60e9 - 1.0).abs() < 0.13, "{ns}");
-    }
-
-    /// Those who were old already when first seen say nothing of young ages.
-    #[test]
-    fn late_entries_are_at_risk_from_their_entry_on() {
-        let mut table = Table::default();
-        for _ in 0..40 {
-            // Born unseen; first seen at 100 s, alive at 110 s.
-            table.entered(bucket(second(100)), ONE);
-            table.censored(bucket(second(110)), ONE);
-            // Born seen, dead after a second.
-            table.died(bucket(second(1)), ONE);
-            // Born seen, alive at 10 s.
-            table.censored(bucket(second(10)), Mass { w: 0.5, w2: 0.25 });
-        }
-        let Lifetime::Median { ns, .. } = table.median() else { panic!("2 of 3 die at 1 s") };
-        assert!((ns / 1e9 - 1.0).abs() < 0.13, "{ns}");
-    }
-
-    #[test]
-    fn clearing_leaves_nothing() {
-        let mut table = Table::default();
-        table.died(bucket(5), ONE);
-        table.died(bucket(second(1000)), ONE);
-        table.n_deaths = 2;
-        table.clear();
-        assert_eq!(table.median(), Lifetime::Unknown);
-        table.died(bucket(second(1)), ONE);
-        table.died(bucket(second(1)), ONE);
-        let mut other = Table::default();
-        other.merge(&table);
-        assert_eq!(other.median(), table.median());
-    }
-
-    #[test]
-    fn limits_are_those_of_the_binomial_test() {
-        for n in [5.4, 6.0, 17.0, 333.3, 9000.0] {
-            assert!((LIMITS.at(n) - limit(n)).abs() < 1e-3, "{n}");
-        }
-        assert!((LIMITS.at(MANY) - limit(MANY)).abs() < 1e-3);
-        // 6 of 6 is 1.6 %, 5 of 6 is 11 %.
-        assert!(LIMITS.at(6.0) > 5.0 / 6.0 && LIMITS.at(6.0) <= 1.0);
-    }
-}
+mod tests;

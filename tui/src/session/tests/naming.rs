@@ -1,0 +1,107 @@
+//! Names that come late, inlined functions, stacks without a callsite.
+
+use super::*;
+
+#[test]
+fn names_regroup_rows_and_change_no_sum() {
+    let mut f = Fixture::new(1);
+    let lib = "alloc::vec::Vec<T>::push";
+    let a = f.bare_stack(&["main", "left", lib]);
+    let b = f.bare_stack(&["main", "right", lib]);
+    f.alloc(a, 10);
+    f.alloc(b, 20);
+    f.report();
+    let before = table(&f.session);
+    assert_eq!(before.rows.len(), 1, "by the innermost address");
+    assert!(before.rows[0].label.function.starts_with("orders+0x"), "{:?}", before.rows[0].label);
+    assert!(!before.rows[0].label.named);
+    let revision = f.session.revision();
+    f.name(&[lib]);
+    assert!(f.session.revision() > revision);
+    assert_eq!(table(&f.session).rows.len(), 2);
+    f.name(&["left", "right"]);
+    let after = table(&f.session);
+    assert_eq!(after.total, before.total);
+    assert_eq!(row(&f.session, "left").figures.in_use_bytes, exact(10.0));
+    assert_eq!(row(&f.session, "right").figures.in_use_bytes, exact(20.0));
+    let revision = f.session.revision();
+    f.name(&["left", "right"]);
+    assert_eq!(f.session.revision(), revision, "nothing new");
+}
+
+#[test]
+fn inlined_functions_are_frames() {
+    let mut f = Fixture::new(1);
+    let frame = "outer@/x/app/src/a.rs:1 > inner@/x/app/src/b.rs:2 > alloc::vec::Vec<T>::push@/rustc/1/library/alloc/src/vec/mod.rs:3";
+    let stack = f.stack(&["main", frame, "malloc"]);
+    f.alloc(stack, 10);
+    f.report();
+    assert_eq!(&*row(&f.session, "inner").label.location, "app/src/b.rs:2");
+    let path = &query::stacks(&f.session, &[], query::Metric::InUseBytes, "")[0].0;
+    let names: Vec<&str> = path.iter().map(|l| &*l.function).collect();
+    assert_eq!(names, ["main", "outer", "inner"]);
+}
+
+#[test]
+fn stacks_without_program_code_are_said_to_be_so() {
+    let mut f = Fixture::new(1);
+    let stack = f.stack(&["_start", "std::rt::init", "malloc"]);
+    f.alloc(stack, 1);
+    f.alloc(StackId::OTHER, 2);
+    f.alloc(StackId(999), 3);
+    f.report();
+    assert_eq!(row(&f.session, "std::rt::init (runtime)").figures.in_use_bytes, exact(1.0));
+    assert_eq!(row(&f.session, "(other stacks)").figures.in_use_bytes, exact(2.0));
+    assert_eq!(row(&f.session, "(undefined callstack)").figures.in_use_bytes, exact(3.0));
+}
+
+#[test]
+fn stacks_that_were_cut_say_so_at_their_root() {
+    use heaptop_protocol::callstack::{Callstack, End};
+    let mut f = Fixture::new(1);
+    f.name(&["fill"]);
+    for (id, end) in [(7, End::Truncated), (8, End::NoUnwindInfo), (9, End::Complete)] {
+        let frames = vec![f.frame("fill")];
+        f.say(Callstack { id: StackId(id), frames, end });
+        f.name(&["fill"]);
+        f.alloc(StackId(id), 10);
+    }
+    f.report();
+    assert_eq!(row(&f.session, "fill").figures.in_use_bytes, exact(30.0));
+    let mut roots: Vec<String> = query::stacks(&f.session, &[], query::Metric::InUseBytes, "")
+        .iter()
+        .map(|(path, _)| path[0].function.to_string())
+        .collect();
+    roots.sort();
+    assert_eq!(roots, ["(cut: deeper than is captured)", "(no unwind information)", "fill"]);
+}
+
+/// Against the rules of the wire, but nothing may be counted twice.
+#[test]
+fn a_stack_defined_anew_moves() {
+    let mut f = Fixture::new(1);
+    let stack = f.stack(&["main", "left"]);
+    f.alloc(stack, 10);
+    f.report();
+    f.name(&["right"]);
+    let frames = vec![f.frame("main"), f.frame("right")];
+    f.say(Callstack { id: stack, frames, end: End::Complete });
+    f.name(&["main", "right"]);
+    let rows = table(&f.session).rows;
+    assert_eq!(rows.len(), 1);
+    assert_eq!((&*rows[0].label.function, rows[0].figures.in_use_bytes), ("right", exact(10.0)));
+}
+
+#[test]
+fn a_module_defined_anew_renames_bare_frames() {
+    let mut f = Fixture::new(1);
+    let stack = f.bare_stack(&["main", "jit"]);
+    f.alloc(stack, 10);
+    f.report();
+    f.session.take_wanted_frames();
+    let module = f.session.modules()[&ModuleId(1)].clone();
+    f.say(heaptop_protocol::callstack::Module { path: "/tmp/new\u{7}".into(), ..module });
+    let rows = table(&f.session).rows;
+    assert!(rows[0].label.function.starts_with("new\u{fffd}+0x"), "{:?}", rows[0].label);
+    assert_eq!(f.session.take_wanted_frames().len(), 2, "asked for again");
+}

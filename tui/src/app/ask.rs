@@ -12,6 +12,10 @@ use crate::session::figures::Estimate;
 impl App {
     /// What came with the stream, unless the screen is paused.
     pub(super) fn refresh(&mut self, session: &Session) {
+        let revision = Some(session.revision());
+        if std::mem::replace(&mut self.revision, revision) == revision {
+            return;
+        }
         let live = Live::of(session);
         if live != self.live {
             self.live = live;

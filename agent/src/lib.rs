@@ -1,1 +1,329 @@
-//! heaptop agent.
+//! heaptop's agent: samples the allocations of the program it is linked into,
+//! and streams them to the viewer.
+//!
+//! ```
+//! #[global_allocator]
+//! static ALLOC: heaptop_agent::Heaptop = heaptop_agent::Heaptop::system();
+//!
+//! fn main() {
+//!     // The program. Then, in another terminal: heaptop
+//! }
+//! ```
+//!
+//! That is all. The agent starts by itself before `main`; one thread of its own
+//! serves viewers on a socket of the user's. The wrapper goes around any
+//! allocator, `Heaptop::new(other)`.
+//!
+//! What it does to the program: it adds a subtraction to each allocation and a
+//! look-up to each free, and at each sampled block, one in 512 KiB by default,
+//! records a callstack. It never blocks the program, ends it, or signals it; in
+//! forked children it is silent. Sampled blocks stay where the wrapped allocator
+//! put them.
+//!
+//! # Configuration
+//!
+//! By the wrapper's methods, or from outside by the environment, which wins:
+//!
+//! | variable | meaning | default |
+//! |---|---|---|
+//! | `HEAPTOP` | `on`; `off`: the agent does nothing at all; `dormant`: it is there and can be switched on from the viewer | `on` |
+//! | `HEAPTOP_INTERVAL` | R: mean bytes between samples; 1 records every block exactly | `512K` |
+//! | `HEAPTOP_NURSERY` | N: size of the virtual minor heap | `2M` |
+//! | `HEAPTOP_MAX_YOUNG` | largest block that is born young | `2K` |
+//! | `HEAPTOP_PHASE` | φ: where in the first minor cycle the clock begins | random |
+//! | `HEAPTOP_DEPTH` | most frames of a callstack, up to 128 | `128` |
+//! | `HEAPTOP_MEMORY` | bound of the agent's memory, from 1 MiB on | `64M` |
+//! | `HEAPTOP_SEED` | seed of the random numbers | random |
+//! | `HEAPTOP_NAME` | what the viewer calls the program | its executable |
+//! | `HEAPTOP_DIR` | directory of the socket | `$XDG_RUNTIME_DIR/heaptop`, else `heaptop-UID` in the temporary directory |
+//!
+//! Sizes are bytes, or have a suffix: `K`, `KB`, `KiB`, and likewise M and G, all
+//! binary. A value that makes no sense is told in a sentence on standard error
+//! and to the viewer, and the default holds.
+//!
+//! # Layout
+//!
+//! ```text
+//! engine   on the program's threads, inside malloc
+//! stream   on the agent's own thread: books, socket
+//! ```
+
+mod config;
+mod engine;
+mod stream;
+
+use config::Builder;
+use engine::hook;
+use engine::tracker::Cause;
+use engine::{Engine, WhyOff, domain, unwind};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Why the program is not being profiled. The program is none the worse for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Off(String);
+
+impl std::fmt::Display for Off {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Off {}
+
+/// Tells whether the program is being profiled, and the path of the socket that
+/// viewers connect to. Needs not be called: the agent starts by itself. Waits for
+/// the agent's thread to open its socket, a second at the most.
+pub fn start() -> Result<&'static Path, Off> {
+    if Engine::running().is_none() {
+        return Err(Off(match Engine::why_off() {
+            WhyOff::NotInstalled => {
+                "Heaptop is not the program's global allocator: add #[global_allocator] \
+                 static ALLOC: heaptop_agent::Heaptop = heaptop_agent::Heaptop::system();"
+            }
+            WhyOff::Asked => "HEAPTOP=off is set",
+            WhyOff::NoMemory => {
+                "the system refused the agent's memory: lower HEAPTOP_MEMORY or raise the limit"
+            }
+            WhyOff::NoForkMark => "this kernel has no MADV_WIPEONFORK: Linux 4.14 is needed",
+            WhyOff::Forked => "this is a forked child: it is not followed",
+        }
+        .to_owned()));
+    }
+    let deadline = Instant::now() + Duration::from_secs(1);
+    loop {
+        match stream::endpoint() {
+            Some(Ok(path)) => return Ok(path),
+            Some(Err(why)) => return Err(Off(why.clone())),
+            None if Instant::now() > deadline => {
+                return Err(Off("the agent's thread has not started yet".to_owned()));
+            }
+            None => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+}
+
+/// Runs before `main`: sets the engine up, if the program's allocator is ours,
+/// and starts the agent's thread, neither of them inside an allocation.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = {
+    extern "C" fn constructor() {
+        // An allocation that no compiler may leave out: the first stop.
+        drop(std::hint::black_box(Box::new(std::hint::black_box(0u8))));
+        let Some(engine) = Engine::running() else { return };
+        // What the unwinder and the thread set up once is none of the program's.
+        let entered = domain::here(domain::Domain::enter);
+        let marker = 0u8;
+        unwind::capture(&raw const marker, unwind::MAX_DEPTH);
+        // SAFETY: constructors run once.
+        if unsafe { stream::start(engine) }.is_err() {
+            engine.set_rate(engine.interval(), false);
+        }
+        if entered {
+            domain::here(domain::Domain::leave);
+        }
+    }
+    constructor
+};
+
+/// A global allocator that samples what passes through it and leaves the rest
+/// to the allocator it is wrapped around.
+#[derive(Debug)]
+pub struct Heaptop<A = System> {
+    inner: A,
+    settings: Builder,
+}
+
+impl Heaptop<System> {
+    /// Around the system's allocator.
+    #[must_use]
+    pub const fn system() -> Self {
+        Self::new(System)
+    }
+}
+
+impl<A> Heaptop<A> {
+    /// Around any allocator.
+    #[must_use]
+    pub const fn new(inner: A) -> Self {
+        Self { inner, settings: Builder::DEFAULT }
+    }
+
+    /// R, the mean bytes between samples. 1 records every block exactly. 0, and
+    /// 4 GiB and more, mean the default: 512 KiB.
+    #[must_use]
+    pub const fn interval_bytes(mut self, bytes: u64) -> Self {
+        self.settings.interval_bytes = bytes;
+        self
+    }
+
+    /// N, the size of the virtual minor heap in bytes. 2 MiB by default.
+    #[must_use]
+    pub const fn nursery_bytes(mut self, bytes: u64) -> Self {
+        self.settings.nursery_bytes = bytes;
+        self
+    }
+
+    /// The largest block that is born young, in bytes. 2 KiB by default.
+    #[must_use]
+    pub const fn max_young_bytes(mut self, bytes: u64) -> Self {
+        self.settings.max_young_bytes = bytes;
+        self
+    }
+
+    /// φ, where in the first minor cycle the clock begins, in bytes. Random by
+    /// default.
+    #[must_use]
+    pub const fn phase_bytes(mut self, bytes: u64) -> Self {
+        self.settings.phase_bytes = Some(bytes);
+        self
+    }
+
+    /// Most frames of a callstack, at most 128, which is the default.
+    #[must_use]
+    pub const fn depth(mut self, frames: usize) -> Self {
+        self.settings.depth = frames;
+        self
+    }
+
+    /// Bound of the agent's memory in bytes. 64 MiB by default.
+    #[must_use]
+    pub const fn memory_bytes(mut self, bytes: usize) -> Self {
+        self.settings.memory_bytes = bytes;
+        self
+    }
+
+    /// Seed of the random numbers. Random by default.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.settings.seed = Some(seed);
+        self
+    }
+
+    /// What the viewer calls the program. Its executable's name by default.
+    #[must_use]
+    pub const fn name(mut self, name: &'static str) -> Self {
+        self.settings.name = name;
+        self
+    }
+}
+
+// Two-speed functions: the fast path subtracts or loads, branches, and passes the
+// request on; everything else is in cold functions, kept out of line so that the
+// fast path needs no stack of its own, and because their frames are the marks at
+// which callstacks begin.
+impl<A: GlobalAlloc> Heaptop<A> {
+    #[cold]
+    #[inline(never)]
+    unsafe fn alloc_slow(&self, layout: Layout) -> *mut u8 {
+        let marker = 0u8;
+        let stop = hook::stop(layout.size(), &self.settings);
+        // SAFETY: the caller's contract is passed on as it is.
+        let block = unsafe { self.inner.alloc(layout) };
+        stop.end(block, cause(layout, Cause::Malloc), 0, &raw const marker);
+        block
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn alloc_zeroed_slow(&self, layout: Layout) -> *mut u8 {
+        let marker = 0u8;
+        let stop = hook::stop(layout.size(), &self.settings);
+        // SAFETY: as above.
+        let block = unsafe { self.inner.alloc_zeroed(layout) };
+        stop.end(block, cause(layout, Cause::Calloc), 0, &raw const marker);
+        block
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn dealloc_slow(&self, ptr: *mut u8, layout: Layout) {
+        if let Some(taken) = hook::take(ptr as usize) {
+            hook::freed(taken);
+        }
+        // SAFETY: as above.
+        unsafe { self.inner.dealloc(ptr, layout) }
+    }
+
+    /// A reallocation that reaches a stop (`reached`), or may be of a sampled block.
+    #[cold]
+    #[inline(never)]
+    unsafe fn realloc_slow(
+        &self,
+        ptr: *mut u8,
+        layout: Layout,
+        new_size: usize,
+        reached: bool,
+    ) -> *mut u8 {
+        let marker = 0u8;
+        let taken = if hook::may_hold(ptr as usize) { hook::take(ptr as usize) } else { None };
+        let replaces = taken.as_ref().map_or(0, |t| t.id);
+        let stop = reached.then(|| hook::stop(new_size, &self.settings));
+        // SAFETY: as above.
+        let block = unsafe { self.inner.realloc(ptr, layout, new_size) };
+        // The death first, so that its number is below the birth's.
+        match taken {
+            Some(taken) if block.is_null() => hook::kept(taken),
+            Some(taken) => hook::freed(taken),
+            None => {}
+        }
+        if let Some(stop) = stop {
+            stop.end(block, Cause::Realloc, replaces, &raw const marker);
+        }
+        block
+    }
+}
+
+/// Alignments up to this are every allocator's own.
+const PLAIN_ALIGN: usize = 16;
+
+const fn cause(layout: Layout, plain: Cause) -> Cause {
+    if layout.align() > PLAIN_ALIGN { Cause::Aligned } else { plain }
+}
+
+// SAFETY: every request goes to the inner allocator as it came, and every
+// result comes back as it is.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Heaptop<A> {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if hook::spend(layout.size()) {
+            // SAFETY: the caller's contract is passed on as it is.
+            return unsafe { self.alloc_slow(layout) };
+        }
+        // SAFETY: as above.
+        unsafe { self.inner.alloc(layout) }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if hook::spend(layout.size()) {
+            // SAFETY: as above.
+            return unsafe { self.alloc_zeroed_slow(layout) };
+        }
+        // SAFETY: as above.
+        unsafe { self.inner.alloc_zeroed(layout) }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        if hook::may_hold(ptr as usize) {
+            // SAFETY: as above.
+            return unsafe { self.dealloc_slow(ptr, layout) };
+        }
+        // SAFETY: as above.
+        unsafe { self.inner.dealloc(ptr, layout) }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        let reached = hook::spend(new_size);
+        if reached || hook::may_hold(ptr as usize) {
+            // SAFETY: as above.
+            return unsafe { self.realloc_slow(ptr, layout, new_size, reached) };
+        }
+        // SAFETY: as above.
+        unsafe { self.inner.realloc(ptr, layout, new_size) }
+    }
+}

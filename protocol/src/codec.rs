@@ -11,8 +11,8 @@ pub use bincode::{Decode, Encode};
 const MAX_DECODED: usize = 16 << 20;
 
 /// What can be encoded.
-pub trait Payload: bincode::Encode + bincode::Decode<()> {}
-impl<T: bincode::Encode + bincode::Decode<()>> Payload for T {}
+pub trait Payload: Encode + Decode<()> {}
+impl<T: Encode + Decode<()>> Payload for T {}
 
 /// A payload that does not decode.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! The life of sampled blocks: birth, promotion, death.
 //!
 //! On the wire events travel in batches, as differences to the batch's base:
-//! the codec's varints take nine bytes for numbers of 2³² and more. Within a
-//! batch events are ordered by sequence number; a batch may reach back a little
-//! behind the one before it. A block's events keep their order.
+//! the codec's varints take nine bytes for numbers of 2³² and more. Births and
+//! deaths are numbered through and stand in that order in a batch; a batch may
+//! reach back a little behind the one before it. Promotions bear the number that
+//! was next when they were noticed. A block's own events keep their order.
 
 use crate::codec::{Decode, Encode};
 use crate::estimate::Interval;

@@ -107,6 +107,8 @@ impl Reader {
 
     /// The next whole frame, or `None` when more bytes are needed. After an
     /// error the stream is lost: every further call gives the same error.
+    // Not an iterator: frames borrow from the reader.
+    #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
         let rest = &self.buffer[self.taken..];
         let Some((header, rest)) = rest.split_first_chunk::<HEADER>() else {

@@ -107,6 +107,8 @@ pub struct Losses {
     pub stacks: u64,
     /// Events not sent to this viewer, which was too slow; totals hold them.
     pub unsent: u64,
+    /// How often R was doubled because the memory bound was reached.
+    pub thinned: u32,
 }
 
 /// The target as a whole, a few times a second.
@@ -346,6 +348,8 @@ macro_rules! messages {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $kind:literal $variant:ident($payload:ty),)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq)]
+        // A status is large, comes a few times a second, and is not kept in bulk.
+        #[allow(clippy::large_enum_variant)]
         pub enum $name {
             $($(#[$variant_doc])* $variant($payload),)*
         }

@@ -1,1 +1,26 @@
-//! heaptop tests.
+//! The harness of heaptop's end-to-end tests.
+//!
+//! ```text
+//! binaries   where the programs under test lie, or a clear failure
+//! deadline   waits for conditions; the only place that polls
+//! target     a running target: its lines, its exit, its own socket directory
+//! client     a viewer without a screen: the protocol, applied to totals
+//! names      from callstacks to functions
+//! truth      what targets print about themselves
+//! terminal   the real viewer in a pseudo-terminal
+//! http       a bounded load for the HTTP server
+//! usage      CPU time of a child
+//! ```
+//!
+//! Nothing here sleeps to let something happen: every wait has a condition and
+//! a deadline, and says at its end what there was instead.
+
+pub mod binaries;
+pub mod client;
+pub mod deadline;
+pub mod http;
+pub mod names;
+pub mod target;
+pub mod terminal;
+pub mod truth;
+pub mod usage;

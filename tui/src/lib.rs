@@ -3,11 +3,16 @@
 //! ```text
 //! source ─► session ─► query ─► view      symbols: names for frames, in the background
 //!                        ▲                app: state, keys, effects
-//!                       app               export: SVG
+//!   terminal: the loop ─ app              export: SVG
+//!   cli: the command line
 //! ```
 
 pub mod app;
+pub mod cli;
 pub mod export;
 pub mod query;
 pub mod session;
+pub mod source;
+pub mod symbols;
+pub mod terminal;
 pub mod view;

@@ -1,0 +1,362 @@
+//! What each thread keeps: the countdown to its next stop, and its generator.
+//!
+//! A **stop** is an allocation at which the thread does more than subtract. The
+//! contract between the fast path and the slow one:
+//!
+//! - The fast path subtracts each block's size from `left`. If that borrows, the
+//!   block reaches beyond the stop and the slow path runs, with `left` wrapped.
+//!   A block of 0 bytes never borrows.
+//! - The slow path finds the rest before the block again as `left + size`, books
+//!   the bytes on the allocation clock, decides whether the block is sampled,
+//!   and sets `left` anew.
+//!
+//! ```text
+//!      ◄──────── granted ────────►◄── beyond ──►
+//!      │ used ...... │◄─ left ───►│             s   s: the next sampled byte
+//!  last stop        now       next stop
+//! ```
+//!
+//! `granted` is at most 64 KiB, so that the clock, a change of R and a start or
+//! stop are late by no more than that. It begins at 1 KiB and doubles, so that
+//! threads which allocate little are on the clock too; what a thread has not
+//! booked when it ends is not on it.
+//!
+//! Nothing here has a destructor: frees that come after all destructors of a
+//! thread, and threads that only free, work as any others.
+
+use super::sampler::Rng;
+use heaptop_protocol::estimate::Interval;
+use std::cell::Cell;
+
+/// Most bytes between two stops of a thread.
+pub const STOP_BYTES: u64 = 64 << 10;
+const FIRST_STOP_BYTES: u64 = 1 << 10;
+
+/// No sampled byte ahead.
+const NEVER: u64 = u64::MAX;
+
+/// One thread's record. Only its own thread touches it; a signal handler that
+/// interrupts the slow path finds `busy` set and leaves the rest alone.
+pub struct Domain {
+    left: Cell<usize>,
+    granted: Cell<u64>,
+    beyond: Cell<u64>,
+    stop_bytes: Cell<u64>,
+    rng: Cell<Rng>,
+    /// The profile's word as of the last stop; 0 before the first.
+    word: Cell<u64>,
+    lambda: Cell<f64>,
+    ln_miss: Cell<f64>,
+    id: Cell<u32>,
+    busy: Cell<bool>,
+}
+
+thread_local! {
+    static DOMAIN: Domain = const {
+        Domain {
+            left: Cell::new(0),
+            granted: Cell::new(0),
+            beyond: Cell::new(0),
+            stop_bytes: Cell::new(FIRST_STOP_BYTES),
+            rng: Cell::new(Rng::UNSEEDED),
+            word: Cell::new(0),
+            lambda: Cell::new(0.0),
+            ln_miss: Cell::new(0.0),
+            id: Cell::new(0),
+            busy: Cell::new(false),
+        }
+    };
+}
+
+/// The fast path of every allocation: true if the slow path must run.
+#[inline(always)]
+pub fn spend(bytes: usize) -> bool {
+    DOMAIN.with(|d| {
+        let (left, reached) = d.left.get().overflowing_sub(bytes);
+        d.left.set(left);
+        reached
+    })
+}
+
+/// Runs `f` on the calling thread's domain. Never fails: it has no destructor.
+#[inline(always)]
+pub fn here<T>(f: impl FnOnce(&Domain) -> T) -> T {
+    DOMAIN.with(f)
+}
+
+/// What a stop found out about the block at hand.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hit {
+    /// Samples in the block, at least 1.
+    pub n_samples: u64,
+    /// R that was in force.
+    pub interval: Interval,
+}
+
+/// What the profile's word says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    /// The word itself, never 0.
+    pub word: u64,
+    /// R, or `None` while nothing is sampled.
+    pub interval: Option<Interval>,
+}
+
+impl Domain {
+    /// Enters the engine: false if this thread is in it already.
+    pub fn enter(&self) -> bool {
+        !self.busy.replace(true)
+    }
+
+    /// Leaves it again.
+    pub fn leave(&self) {
+        self.busy.set(false);
+    }
+
+    /// The thread's number; 0 before its first stop.
+    pub fn id(&self) -> u32 {
+        self.id.get()
+    }
+
+    /// Whether the thread has not stopped yet.
+    pub fn is_new(&self) -> bool {
+        self.word.get() == 0
+    }
+
+    /// Gives the domain its number and its generator, before its first stop.
+    pub fn begin(&self, id: u32, seed: u64) {
+        self.id.set(id);
+        self.rng.set(Rng::seeded(seed, id));
+    }
+
+    /// Takes back what the fast path subtracted, for a block that does not count.
+    pub fn refund(&self, bytes: usize) {
+        self.left.set(self.left.get().wrapping_add(bytes));
+    }
+
+    /// No stop in any foreseeable time.
+    pub fn never_stop(&self) {
+        self.left.set(usize::MAX >> 1);
+        self.granted.set(0);
+    }
+
+    /// Bytes spent since the last stop, which ends here: for a free.
+    pub fn settle(&self) -> u64 {
+        let left = self.left.get() as u64;
+        let used = self.granted.get().wrapping_sub(left);
+        self.granted.set(left);
+        used
+    }
+
+    /// Bytes spent since the last stop, before the block of `size` bytes that
+    /// reached it.
+    pub fn used_before(&self, size: usize) -> u64 {
+        self.granted.get().wrapping_sub(self.left.get().wrapping_add(size) as u64)
+    }
+
+    /// The stop itself: decides on the block of `size` bytes by the rate of the
+    /// last stop, then takes up `rate` and sets the countdown.
+    pub fn stop(&self, size: usize, rate: Rate) -> Option<Hit> {
+        let size = size as u64;
+        let before = self.left.get().wrapping_add(size as usize) as u64;
+        let mut rng = self.rng.get();
+        let mut to_sample = before.saturating_add(self.beyond.get());
+        if self.is_new() {
+            // The first gap of the thread begins at this very block.
+            self.adopt(rate);
+            to_sample = self.fresh_gap(&mut rng);
+        }
+        let (hit, mut gap) = match self.interval() {
+            Some(interval) if size > to_sample => {
+                let behind = size - to_sample - 1;
+                let (n_samples, gap) = rng.samples(behind, self.lambda.get(), self.ln_miss.get());
+                (Some(Hit { n_samples, interval }), gap)
+            }
+            Some(_) => (None, to_sample - size),
+            None => (None, NEVER),
+        };
+        if rate.word != self.word.get() {
+            self.adopt(rate);
+            gap = self.fresh_gap(&mut rng);
+        }
+        self.rng.set(rng);
+        self.grant(gap);
+        hit
+    }
+
+    fn interval(&self) -> Option<Interval> {
+        Rate::from_word(self.word.get()).interval
+    }
+
+    fn adopt(&self, rate: Rate) {
+        self.word.set(rate.word);
+        if let Some(interval) = rate.interval {
+            self.lambda.set(interval.lambda());
+            self.ln_miss.set(interval.ln_miss());
+        }
+    }
+
+    fn fresh_gap(&self, rng: &mut Rng) -> u64 {
+        if self.interval().is_some() { rng.gap(self.ln_miss.get()) } else { NEVER }
+    }
+
+    fn grant(&self, gap: u64) {
+        let stop = self.stop_bytes.get();
+        self.stop_bytes.set((stop * 2).min(STOP_BYTES));
+        let granted = gap.min(stop);
+        self.granted.set(granted);
+        self.left.set(granted as usize);
+        self.beyond.set(if gap == NEVER { NEVER } else { gap - granted });
+    }
+}
+
+impl Rate {
+    const ON: u64 = 1 << 32;
+    const GENERATION: u64 = 1 << 33;
+
+    /// A first word.
+    pub const fn first(interval: Interval, on: bool) -> Self {
+        Self::from_word(Self::GENERATION | if on { Self::ON } else { 0 } | interval.bytes() as u64)
+    }
+
+    /// The word that follows `word`: always another one, so that each thread
+    /// notices the change.
+    pub const fn following(word: u64, interval: Interval, on: bool) -> Self {
+        let generation = (word / Self::GENERATION).wrapping_add(1) & (u32::MAX >> 1) as u64;
+        let generation = if generation == 0 { 1 } else { generation };
+        Self::from_word(
+            (generation * Self::GENERATION)
+                | if on { Self::ON } else { 0 }
+                | interval.bytes() as u64,
+        )
+    }
+
+    /// Reads a word.
+    pub const fn from_word(word: u64) -> Self {
+        let interval = if word & Self::ON == 0 { None } else { Interval::new(word as u32 as u64) };
+        Self { word, interval }
+    }
+
+    /// R of a word, also while nothing is sampled.
+    pub const fn configured(word: u64) -> Interval {
+        match Interval::new(word as u32 as u64) {
+            Some(interval) => interval,
+            None => Interval::DEFAULT,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fresh() -> Domain {
+        let d = Domain {
+            left: Cell::new(0),
+            granted: Cell::new(0),
+            beyond: Cell::new(0),
+            stop_bytes: Cell::new(FIRST_STOP_BYTES),
+            rng: Cell::new(Rng::UNSEEDED),
+            word: Cell::new(0),
+            lambda: Cell::new(0.0),
+            ln_miss: Cell::new(0.0),
+            id: Cell::new(0),
+            busy: Cell::new(false),
+        };
+        d.begin(1, 42);
+        d
+    }
+
+    /// Runs blocks through the domain as the hook does; gives the hits and G.
+    fn run(d: &Domain, rate: Rate, sizes: impl Iterator<Item = usize>) -> (Vec<u64>, u64) {
+        let (mut hits, mut clock) = (vec![], 0);
+        for size in sizes {
+            let (left, reached) = d.left.get().overflowing_sub(size);
+            d.left.set(left);
+            if reached {
+                clock += d.used_before(size) + size as u64;
+                hits.extend(d.stop(size, rate).map(|h| h.n_samples));
+            }
+        }
+        (hits, clock + d.settle())
+    }
+
+    fn rate(r: u64) -> Rate {
+        Rate::first(Interval::new(r).unwrap(), true)
+    }
+
+    #[test]
+    fn at_one_every_block_is_hit_by_all_its_bytes() {
+        let (hits, clock) = run(&fresh(), rate(1), [3, 0, 100_000, 1].into_iter());
+        assert_eq!(hits, [3, 100_000, 1]);
+        assert_eq!(clock, 100_004);
+    }
+
+    #[test]
+    fn the_clock_is_exact_whatever_the_stops() {
+        for r in [1, 50, 5_000, 1 << 20, 1 << 30] {
+            let d = fresh();
+            let sizes = (0..50_000usize).map(|i| (i * 7919) % 3000);
+            let truth: u64 = sizes.clone().map(|s| s as u64).sum();
+            assert_eq!(run(&d, rate(r), sizes).1, truth, "R {r}");
+        }
+    }
+
+    #[test]
+    fn samples_come_with_the_rate_of_the_bytes() {
+        for (r, block) in [(1000, 16), (1000, 900), (1000, 70_000), (200_000, 64)] {
+            let n = 40_000_000 / block;
+            let (hits, clock) = run(&fresh(), rate(r), std::iter::repeat_n(block, n));
+            let expected = clock as f64 / r as f64;
+            let samples: u64 = hits.iter().sum();
+            assert!(
+                (samples as f64 - expected).abs() < 5.0 * expected.sqrt(),
+                "{samples} samples, {expected} expected, R {r}, blocks of {block}"
+            );
+            let p = Interval::new(r).unwrap().inclusion(block as u64);
+            let blocks = n as f64 * p;
+            let sigma = (n as f64 * p * (1.0 - p)).sqrt().max(1.0);
+            assert!((hits.len() as f64 - blocks).abs() < 5.0 * sigma, "{} {blocks}", hits.len());
+        }
+    }
+
+    #[test]
+    fn a_new_rate_is_taken_up_within_a_stop() {
+        let d = fresh();
+        let off = Rate::first(Interval::DEFAULT, false);
+        assert_eq!(run(&d, off, std::iter::repeat_n(100, 10_000)).0, []);
+        let on = Rate::following(off.word, Interval::EXACT, true);
+        let (hits, _) = run(&d, on, std::iter::repeat_n(100, 2_000));
+        assert!(hits.len() >= 2_000 - STOP_BYTES as usize / 100 - 1, "{}", hits.len());
+        let off = Rate::following(on.word, Interval::EXACT, false);
+        let (hits, _) = run(&d, off, std::iter::repeat_n(100, 2_000));
+        assert_eq!(hits, [100], "the block at the stop still has the old rate");
+    }
+
+    #[test]
+    fn words_always_change() {
+        let mut word = Rate::first(Interval::DEFAULT, true).word;
+        for _ in 0..100 {
+            let next = Rate::following(word, Interval::DEFAULT, true);
+            assert!(next.word != word && next.word != 0);
+            assert_eq!(next.interval, Some(Interval::DEFAULT));
+            word = next.word;
+        }
+        assert_ne!(Rate::following(u64::MAX, Interval::EXACT, false).word, 0);
+    }
+
+    #[test]
+    fn small_threads_are_on_the_clock() {
+        let d = fresh();
+        let mut booked = 0;
+        for _ in 0..40 {
+            let (left, reached) = d.left.get().overflowing_sub(100);
+            d.left.set(left);
+            if reached {
+                booked += d.used_before(100) + 100;
+                d.stop(100, rate(1 << 30));
+            }
+        }
+        assert!(booked >= 1000, "{booked} of 4000 bytes");
+    }
+}

@@ -1,0 +1,155 @@
+//! The one entry: what happens at an allocation, a reallocation and a free.
+//!
+//! Order on the slow path, which all safety rests on:
+//!
+//! 1. The guard: a thread that is in the engine already (an allocator that
+//!    allocates, a signal handler) passes straight through.
+//! 2. The fork mark: in a forked child everything passes through for ever.
+//! 3. The countdown, the clock, the decision.
+//! 4. The real allocation. Nothing of ours is held.
+//! 5. Callstack, interning, entry; then the guard is left.
+//!
+//! A free takes the block out of the set *before* the memory goes back to the
+//! allocator, since another thread may be given the address at once.
+//!
+//! Deliberately absent: locks, allocation, formatting, system calls (but for a
+//! thread's number, once), anything that panics.
+
+use super::domain::{self, Hit};
+use super::tracker::{Birth, Cause, Death, Taken};
+use super::unwind;
+use super::{Engine, sys};
+use std::sync::atomic::Ordering::Relaxed;
+
+pub use super::domain::spend;
+pub use super::sampled_set::may_hold;
+
+/// An allocation at a stop, before the real allocator was asked.
+pub struct Stop {
+    engine: Option<&'static Engine>,
+    size: usize,
+    hit: Option<Hit>,
+    /// G before the block.
+    clock: u64,
+    entered_ns: u64,
+}
+
+/// Begins an allocation of `size` bytes for which [`spend`] was true. Must be
+/// followed by [`Stop::end`].
+pub fn stop(size: usize, settings: &crate::config::Builder) -> Stop {
+    let passed = Stop { engine: None, size, hit: None, clock: 0, entered_ns: 0 };
+    domain::here(|d| {
+        if !d.enter() {
+            d.refund(size);
+            return passed;
+        }
+        let _errno = sys::Errno::keep();
+        let Some(engine) = Engine::running_or_start(settings) else {
+            // Off for good, or another thread is just starting it.
+            if Engine::is_off() {
+                d.never_stop();
+            } else {
+                d.refund(size);
+            }
+            d.leave();
+            return passed;
+        };
+        if d.is_new() {
+            engine.begin_domain(d);
+        }
+        let used = d.used_before(size);
+        // The block's own bytes are booked once there is a block: a request that no
+        // memory can meet must not move the clock of the other threads, even for
+        // the moment until it fails.
+        let clock = engine.clock.fetch_add(used, Relaxed);
+        let hit = d.stop(size, engine.rate());
+        let entered_ns = if hit.is_some() { sys::monotonic_ns() } else { 0 };
+        Stop { engine: Some(engine), size, hit, clock: clock.wrapping_add(used), entered_ns }
+    })
+}
+
+impl Stop {
+    /// The real allocator has given `block`, or null. `marker` is a local
+    /// variable of the hook's own function, see [`unwind::capture`].
+    pub fn end(self, block: *mut u8, cause: Cause, replaces: u64, marker: *const u8) {
+        let Some(engine) = self.engine else { return };
+        // Without a block the countdown need not be set back: gaps are memoryless.
+        if !block.is_null() {
+            engine.clock.fetch_add(self.size as u64, Relaxed);
+            if let Some(hit) = self.hit {
+                self.born(engine, hit, block as usize, cause, replaces, marker);
+            }
+        }
+        domain::here(domain::Domain::leave);
+    }
+
+    fn born(
+        &self,
+        engine: &Engine,
+        hit: Hit,
+        address: usize,
+        cause: Cause,
+        replaces: u64,
+        marker: *const u8,
+    ) {
+        let _errno = sys::Errno::keep();
+        let stack = unwind::capture(marker, engine.depth);
+        engine.tracker.birth(&Birth {
+            stack: engine.callstacks.intern(stack.frames(), stack.truncated()),
+            id: engine.next_seq(),
+            address,
+            size: self.size as u64,
+            n_samples: hit.n_samples,
+            ns: self.entered_ns,
+            clock: self.clock,
+            interval: hit.interval.bytes(),
+            thread: domain::here(domain::Domain::id),
+            cause,
+            young: engine.nursery.is_young(self.size as u64),
+            replaces,
+        });
+        engine.took(self.entered_ns);
+    }
+}
+
+/// A free of, or a reallocation from, an address for which [`may_hold`] was
+/// true: takes the block out if it is sampled. What comes back must be given to
+/// [`freed`] or [`kept`].
+pub fn take(address: usize) -> Option<Taken> {
+    Engine::running()?.tracker.take(address)
+}
+
+fn death(engine: &Engine) -> Death {
+    domain::here(|d| {
+        // Inside the engine the countdown is not ours to touch: a signal handler
+        // has interrupted it. Then the death is exact to a stop.
+        let own = if d.enter() {
+            let used = if d.is_new() { 0 } else { d.settle() };
+            d.leave();
+            used
+        } else {
+            0
+        };
+        Death {
+            clock: engine.clock.fetch_add(own, Relaxed).wrapping_add(own),
+            seq: engine.next_seq(),
+            ns: sys::monotonic_ns(),
+            thread: d.id(),
+        }
+    })
+}
+
+/// The block is about to go back to the allocator, or has been reallocated.
+pub fn freed(taken: Taken) {
+    if let Some(engine) = Engine::running() {
+        let _errno = sys::Errno::keep();
+        engine.tracker.death(taken, || death(engine));
+    }
+}
+
+/// The reallocation failed: the block lives on.
+pub fn kept(taken: Taken) {
+    if let Some(engine) = Engine::running() {
+        engine.tracker.put_back(taken, || death(engine));
+    }
+}

@@ -1,0 +1,336 @@
+//! The engine: what runs on the target's own threads, inside malloc.
+//!
+//! ```text
+//! hook ─► domain ─► sampler            which block is sampled
+//!   │       └─────► nursery            (pure)
+//!   ├───► unwind ─► callstack          where it came from
+//!   └───► tracker ─► sampled_set       that it lives, and that it died
+//! ```
+//!
+//! 1. **Data.** All of it lies in one [`region`] of bounded size, plus one
+//!    thread-local record a thread ([`domain`]) and the filter of
+//!    [`sampled_set`]. The only other globals are [`STATE`] and [`ENGINE`].
+//! 2. **Who may touch it.** Target threads through [`hook`]; the agent's own
+//!    thread through the second half of [`tracker`], [`callstack`]'s reader, and
+//!    one word: the [`domain::Rate`] in force.
+//! 3. **Synchronisation.** No locks. Each structure says which orderings it
+//!    needs and why.
+//! 4. **Start.** The first stop of the first thread, or the constructor before
+//!    `main`, sets the engine up; who comes meanwhile passes through.
+//! 5. **After a fork** the child passes through for ever: [`region::ForkMark`].
+
+// The fast paths must be part of their callers, whatever the optimiser thinks.
+#![allow(clippy::inline_always)]
+// A `Taken` and a `Stop` are given up by being passed: that is their meaning.
+#![allow(clippy::needless_pass_by_value)]
+
+pub mod callstack;
+pub mod domain;
+pub mod hook;
+pub mod nursery;
+pub mod region;
+pub mod sampled_set;
+pub mod sampler;
+pub mod sys;
+pub mod tracker;
+pub mod unwind;
+
+use crate::config::{Builder, Notices, Settings};
+use callstack::Callstacks;
+use domain::{Domain, Rate};
+use heaptop_protocol::estimate::Interval;
+use nursery::Nursery;
+use region::{ForkMark, Region};
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{
+    AtomicU8, AtomicU32, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+use tracker::Tracker;
+
+/// Threads that are told apart; those beyond share the last number.
+pub const MAX_DOMAINS: usize = 1 << 14;
+
+/// One sampled path in this many is timed.
+const TIMED: u64 = 16;
+
+const NEW: u8 = 0;
+const STARTING: u8 = 1;
+const RUNNING: u8 = 2;
+const OFF: u8 = 3;
+
+/// Where the engine stands. RUNNING is published by a Release, after [`ENGINE`]
+/// is written; its partners are the Acquire loads in `running`.
+static STATE: AtomicU8 = AtomicU8::new(NEW);
+static ENGINE: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
+static WHY_OFF: AtomicU8 = AtomicU8::new(0);
+
+// SAFETY: all fields are shared by atomics or never written, but `rest`, which
+// only the one thread that serves the agent takes: `take_rest` says so.
+unsafe impl Sync for Engine {}
+
+struct Place(UnsafeCell<MaybeUninit<Engine>>);
+// SAFETY: written once, by the thread that moved STATE from NEW to STARTING, and
+// read only after STATE says RUNNING.
+unsafe impl Sync for Place {}
+
+/// Why there is no engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum WhyOff {
+    /// The program has no `Heaptop` as its global allocator, or has not used it.
+    NotInstalled = 0,
+    /// `HEAPTOP=off`.
+    Asked = 1,
+    /// The system refused the memory.
+    NoMemory = 2,
+    /// The kernel cannot tell forked children apart.
+    NoForkMark = 3,
+    /// This is a forked child.
+    Forked = 4,
+}
+
+/// The engine's data.
+pub struct Engine {
+    /// G: bytes allocated by the process, as far as booked.
+    pub clock: AtomicU64,
+    /// Births and deaths are numbered through.
+    seq: AtomicU64,
+    /// See [`Rate`].
+    word: AtomicU64,
+    /// The kernel's numbers of the domains, by domain.
+    tids: &'static [AtomicU32],
+    domains: AtomicU32,
+    /// Nanoseconds in sampled paths, estimated.
+    cost_ns: AtomicU64,
+    samples: AtomicU64,
+    fork_mark: ForkMark,
+    seed: u64,
+    /// When it started, on the monotonic clock.
+    pub started_ns: u64,
+    /// Most frames of a callstack.
+    pub depth: usize,
+    /// See [`nursery`].
+    pub nursery: Nursery,
+    /// See [`tracker`].
+    pub tracker: Tracker,
+    /// See [`callstack`].
+    pub callstacks: Callstacks,
+    /// What was wrong with the environment.
+    pub notices: Notices,
+    /// What of the region is left, for the agent's thread to take.
+    rest: std::cell::Cell<Option<Region>>,
+    /// The bound that was set, in bytes.
+    pub memory_bytes: usize,
+    /// What the program wants to be called; empty for its executable's name.
+    pub name: &'static str,
+}
+
+/// How the region is divided, as shares of the bound. The rest is for what the
+/// agent's thread keeps: totals a callstack, history, buffers.
+mod shares {
+    /// Entries and the table over them.
+    pub const TRACKER: (usize, usize) = (7, 16);
+    /// Frames of callstacks.
+    pub const FRAMES: (usize, usize) = (3, 16);
+    /// A slot is 16 bytes; the agent keeps about 1 KiB a callstack that is used.
+    pub const BYTES_A_SLOT: usize = 1 << 10;
+}
+
+impl Engine {
+    /// The running engine.
+    #[inline]
+    pub fn running() -> Option<&'static Self> {
+        if STATE.load(Acquire) != RUNNING {
+            return None;
+        }
+        // SAFETY: RUNNING is stored once, after the engine was written, and the
+        // engine is never written again.
+        let engine = unsafe { (*ENGINE.0.get()).assume_init_ref() };
+        if engine.fork_mark.is_here() {
+            return Some(engine);
+        }
+        WHY_OFF.store(WhyOff::Forked as u8, Relaxed);
+        STATE.store(OFF, Relaxed);
+        None
+    }
+
+    /// The running engine; starts it if this is the first call of all.
+    pub fn running_or_start(builder: &Builder) -> Option<&'static Self> {
+        if STATE.load(Relaxed) == NEW
+            && STATE.compare_exchange(NEW, STARTING, AcqRel, Relaxed).is_ok()
+        {
+            match Self::new(builder) {
+                Ok(engine) => {
+                    // SAFETY: only the thread that made STATE STARTING comes here,
+                    // and nobody reads before RUNNING.
+                    unsafe { (*ENGINE.0.get()).write(engine) };
+                    STATE.store(RUNNING, Release);
+                }
+                Err(why) => {
+                    WHY_OFF.store(why as u8, Relaxed);
+                    STATE.store(OFF, Relaxed);
+                }
+            }
+        }
+        Self::running()
+    }
+
+    /// Whether there is no engine and never will be.
+    pub fn is_off() -> bool {
+        STATE.load(Relaxed) == OFF
+    }
+
+    /// Why there is none.
+    pub fn why_off() -> WhyOff {
+        match WHY_OFF.load(Relaxed) {
+            1 => WhyOff::Asked,
+            2 => WhyOff::NoMemory,
+            3 => WhyOff::NoForkMark,
+            4 => WhyOff::Forked,
+            _ => WhyOff::NotInstalled,
+        }
+    }
+
+    fn new(builder: &Builder) -> Result<Self, WhyOff> {
+        let settings = Settings::from_environment(builder);
+        if settings.off {
+            return Err(WhyOff::Asked);
+        }
+        Self::with(&settings)
+    }
+
+    /// An engine of these settings.
+    pub fn with(settings: &Settings) -> Result<Self, WhyOff> {
+        let fork_mark = ForkMark::new().ok_or(WhyOff::NoForkMark)?;
+        let bound = settings.memory_bytes;
+        let share = |(part, of): (usize, usize)| bound / of * part;
+        let entries = Tracker::entries_in(share(shares::TRACKER));
+        let slots = (bound / shares::BYTES_A_SLOT).next_power_of_two();
+        let words = share(shares::FRAMES) / size_of::<AtomicU64>();
+        let mut region = Region::new(bound).ok_or(WhyOff::NoMemory)?;
+        let cut = |region: &mut Region| {
+            Some((
+                Tracker::new(region, entries)?,
+                Callstacks::new(region, slots, words)?,
+                region.slice(MAX_DOMAINS)?,
+            ))
+        };
+        let (tracker, callstacks, tids) = cut(&mut region).ok_or(WhyOff::NoMemory)?;
+        let mut seed = settings.seed.unwrap_or_else(sys::random_seed);
+        let nursery_bytes = settings.nursery_bytes.max(1);
+        let phase = settings.phase_bytes.unwrap_or_else(|| {
+            seed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(31);
+            seed
+        });
+        Ok(Self {
+            clock: AtomicU64::new(0),
+            seq: AtomicU64::new(1),
+            word: AtomicU64::new(Rate::first(settings.interval, !settings.dormant).word),
+            tids,
+            domains: AtomicU32::new(0),
+            cost_ns: AtomicU64::new(0),
+            samples: AtomicU64::new(0),
+            fork_mark,
+            seed,
+            started_ns: sys::monotonic_ns(),
+            depth: settings.depth,
+            nursery: Nursery {
+                bytes: nursery_bytes,
+                phase_bytes: phase % nursery_bytes,
+                max_young_bytes: settings.max_young_bytes,
+            },
+            tracker,
+            callstacks,
+            notices: settings.notices,
+            rest: std::cell::Cell::new(Some(region)),
+            memory_bytes: bound,
+            name: settings.name,
+        })
+    }
+
+    /// The rate in force. Relaxed: it carries no data, and a stop that reads the
+    /// one before is followed by another within 64 KiB.
+    #[inline]
+    pub fn rate(&self) -> Rate {
+        Rate::from_word(self.word.load(Relaxed))
+    }
+
+    /// R as configured, also while nothing is sampled.
+    pub fn interval(&self) -> Interval {
+        Rate::configured(self.word.load(Relaxed))
+    }
+
+    /// Another rate, for all threads, each at its next stop. For the agent's
+    /// thread.
+    pub fn set_rate(&self, interval: Interval, on: bool) {
+        self.word.store(Rate::following(self.word.load(Relaxed), interval, on).word, Relaxed);
+    }
+
+    /// The next number of a birth or death.
+    #[inline]
+    pub fn next_seq(&self) -> u64 {
+        self.seq.fetch_add(1, Relaxed)
+    }
+
+    /// The number that will be given next.
+    pub fn seq(&self) -> u64 {
+        self.seq.load(Relaxed)
+    }
+
+    /// A thread's first stop.
+    fn begin_domain(&self, domain: &Domain) {
+        let id = self.domains.fetch_add(1, Relaxed).min(MAX_DOMAINS as u32 - 1);
+        domain.begin(id, self.seed);
+        if let Some(slot) = self.tids.get(id as usize) {
+            slot.store(sys::tid(), Relaxed);
+        }
+    }
+
+    /// The kernel's numbers of all domains that have begun, by domain; 0 for one
+    /// that is just beginning.
+    pub fn tids(&self) -> impl Iterator<Item = u32> {
+        let begun = (self.domains.load(Relaxed) as usize).min(MAX_DOMAINS);
+        self.tids.iter().take(begun).map(|t| t.load(Relaxed))
+    }
+
+    /// A sampled path that began at `entered_ns` is at its end.
+    fn took(&self, entered_ns: u64) {
+        if self.samples.fetch_add(1, Relaxed).is_multiple_of(TIMED) {
+            let ns = sys::monotonic_ns().wrapping_sub(entered_ns);
+            self.cost_ns.fetch_add(ns.wrapping_mul(TIMED), Relaxed);
+        }
+    }
+
+    /// Blocks sampled, ever.
+    pub fn samples(&self) -> u64 {
+        self.samples.load(Relaxed)
+    }
+
+    /// Time spent in sampled paths, in nanoseconds: one in sixteen is timed.
+    pub fn cost_ns(&self) -> u64 {
+        self.cost_ns.load(Relaxed)
+    }
+
+    /// Seed of all random numbers.
+    pub const fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// What of the region is left; once.
+    ///
+    /// # Safety
+    ///
+    /// Only one thread may ever call this.
+    pub unsafe fn take_rest(&self) -> Option<Region> {
+        self.rest.take()
+    }
+
+    /// Bytes of the region that were ever touched, about.
+    pub fn bytes_touched(&self) -> usize {
+        let (all, used) = self.tracker.room();
+        let tracker = (Tracker::bytes(all) / all.max(1)) * used;
+        tracker + self.callstacks.arena_words_used() * size_of::<u64>()
+    }
+}

@@ -1,0 +1,80 @@
+//! The few calls into the system that the engine makes on the target's own
+//! threads. None allocates, none blocks; `errno` is kept by [`Errno`].
+
+/// Keeps `errno` over its life: what the engine does must not be seen.
+pub struct Errno(i32);
+
+impl Errno {
+    /// Remembers the thread's `errno`.
+    pub fn keep() -> Self {
+        // SAFETY: the location is the calling thread's own and always valid.
+        Self(unsafe { *libc::__errno_location() })
+    }
+}
+
+impl Drop for Errno {
+    fn drop(&mut self) {
+        // SAFETY: as above; an `Errno` does not leave its thread.
+        unsafe { *libc::__errno_location() = self.0 }
+    }
+}
+
+fn clock(id: libc::clockid_t) -> u64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `t` is valid for writing. The vDSO answers without a system call
+    // for the monotonic and the real-time clock.
+    unsafe { libc::clock_gettime(id, &raw mut t) };
+    (t.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(t.tv_nsec as u64)
+}
+
+/// Nanoseconds of the monotonic clock.
+pub fn monotonic_ns() -> u64 {
+    clock(libc::CLOCK_MONOTONIC)
+}
+
+/// Nanoseconds since 1970.
+pub fn unix_ns() -> u64 {
+    clock(libc::CLOCK_REALTIME)
+}
+
+/// CPU time of the calling thread, in nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time of the process, in nanoseconds.
+pub fn process_cpu_ns() -> u64 {
+    clock(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// The kernel's number of the calling thread.
+pub fn tid() -> u32 {
+    // SAFETY: no arguments, no memory.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// A word that cannot be guessed from outside, made when the process was.
+pub fn random_seed() -> u64 {
+    // SAFETY: AT_RANDOM, where present, points to 16 bytes that live as long as
+    // the process.
+    let bytes = unsafe {
+        let at = libc::getauxval(libc::AT_RANDOM) as *const u64;
+        if at.is_null() { 0 } else { at.read_unaligned() }
+    };
+    bytes ^ monotonic_ns()
+}
+
+/// The value of an environment variable, as bytes; empty where it is not set.
+///
+/// # Safety
+///
+/// The bytes are the environment's own: the caller must be done with them
+/// before the program changes its environment. The engine reads it once, in the
+/// first allocation of the process or in the constructor, before `main`.
+pub unsafe fn environment(name: &std::ffi::CStr) -> &'static [u8] {
+    // SAFETY: `name` ends with a zero byte; getenv returns null or a string.
+    unsafe {
+        let value = libc::getenv(name.as_ptr());
+        if value.is_null() { &[] } else { std::ffi::CStr::from_ptr(value).to_bytes() }
+    }
+}

@@ -1,0 +1,647 @@
+//! The live sampled blocks, and the way they go to the agent's own thread.
+//!
+//! # Data
+//!
+//! 1. **Entries**, one a tracked block, in a slab. Free ones are a list.
+//! 2. **Births and deaths**: two lists through the entries themselves. A birth
+//!    puts its entry on the first, a death on the second. The entry *is* the
+//!    event; nothing is copied, and there is no ring that could be full. What
+//!    can run out are entries, and then it is a birth that is lost, and counted.
+//!    A death always has its entry. So totals, which the agent's thread makes of
+//!    these lists, lack the counted births and nothing else.
+//! 3. The [`SampledSet`], from addresses to entries.
+//!
+//! # Who may touch it
+//!
+//! - Any thread: take a free entry, fill it, put it on `births`; mark it dying,
+//!   fill in its death, put it on `deaths`.
+//! - The agent's thread alone: take the lists whole, promote, give entries back.
+//!
+//! # The state word
+//!
+//! `id << 2 | state`, where the id, the block's birth number, is never used
+//! twice. Two can want to change it at once, a free and the agent's thread that
+//! promotes when a cycle has turned, and the word decides between them: if the
+//! promotion comes first, the free reads the clock later and lands in a later
+//! cycle too; if the free comes first, the promotion fails and the death tells
+//! by its clock whether the block had survived. Either way each block is
+//! promoted once or not at all, and the answer is the clock's.
+//!
+//! # Orderings
+//!
+//! Fields are relaxed: they are written before the entry is put on a list by a
+//! Release, and read after the list is taken by an Acquire. An entry is given
+//! back by a Release on the free list and taken by an Acquire, so the last
+//! reader is done before the next writer begins. The free list's head carries a
+//! count against ABA; the other lists are only pushed to and taken whole, where
+//! ABA does no harm.
+
+use super::region::{Region, Zeroable};
+use super::sampled_set::{MAX_ENTRIES, SampledSet};
+use std::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+
+const FREE: u64 = 0;
+const YOUNG: u64 = 1;
+const MAJOR: u64 = 2;
+const DYING: u64 = 3;
+const STATE_BITS: u32 = 2;
+
+/// A tracked block.
+#[repr(C)]
+#[derive(Default)]
+pub struct Entry {
+    state: AtomicU64,
+    address: AtomicU64,
+    size: AtomicU64,
+    n_samples: AtomicU64,
+    born_ns: AtomicU64,
+    born_clock: AtomicU64,
+    replaces: AtomicU64,
+    died_seq: AtomicU64,
+    died_ns: AtomicU64,
+    died_clock: AtomicU64,
+    stack: AtomicU32,
+    interval: AtomicU32,
+    thread: AtomicU32,
+    died_thread: AtomicU32,
+    /// `cause | YOUNG_BIT | WAS_MAJOR_BIT`.
+    flags: AtomicU32,
+    next_birth: AtomicU32,
+    /// Next on `deaths`, or on the free list.
+    next: AtomicU32,
+    /// For the agent's thread: whether it has taken up the birth.
+    known: AtomicU32,
+}
+
+// SAFETY: atomics only, for which zero bytes are 0.
+unsafe impl Zeroable for Entry {}
+
+const YOUNG_BIT: u32 = 1 << 8;
+const WAS_MAJOR_BIT: u32 = 1 << 9;
+
+/// How a block came to be; the numbers stand in [`Entry::flags`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Cause {
+    /// `alloc`.
+    Malloc = 0,
+    /// `alloc_zeroed`.
+    Calloc = 1,
+    /// `realloc`.
+    Realloc = 2,
+    /// An alignment above 16.
+    Aligned = 3,
+}
+
+/// A birth as the tracker keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Birth {
+    /// Birth number: the block's identity. At least 1.
+    pub id: u64,
+    /// Where it lies.
+    pub address: usize,
+    /// Bytes asked for.
+    pub size: u64,
+    /// Samples in it.
+    pub n_samples: u64,
+    /// Monotonic time.
+    pub ns: u64,
+    /// G before it.
+    pub clock: u64,
+    /// Callstack id.
+    pub stack: u32,
+    /// R in bytes.
+    pub interval: u32,
+    /// Domain.
+    pub thread: u32,
+    /// How.
+    pub cause: Cause,
+    /// Whether it was born young.
+    pub young: bool,
+    /// Id of the sampled block that it replaces; 0 for none.
+    pub replaces: u64,
+}
+
+/// A death as the tracker keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Death {
+    /// Its number.
+    pub seq: u64,
+    /// Monotonic time.
+    pub ns: u64,
+    /// G, exact for the thread that frees.
+    pub clock: u64,
+    /// That thread's domain.
+    pub thread: u32,
+}
+
+/// What the agent's thread sees of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Life {
+    /// Lives, and is still young.
+    Young,
+    /// Lives, and is major.
+    Major,
+    /// Was freed.
+    Dying,
+    /// Is no entry of that id any more.
+    Gone,
+}
+
+/// See the module.
+pub struct Tracker {
+    entries: &'static [Entry],
+    set: SampledSet,
+    /// `count << 32 | index + 1` of the first free entry that was used before.
+    free: AtomicU64,
+    /// Entries that were ever used; may run beyond the slab.
+    used: AtomicU32,
+    births: AtomicU32,
+    deaths: AtomicU32,
+    live: AtomicU32,
+    lost: AtomicU64,
+}
+
+impl Tracker {
+    /// Bytes of a region that a tracker of `entries` entries takes.
+    pub const fn bytes(entries: usize) -> usize {
+        entries * size_of::<Entry>() + SampledSet::bytes(entries) + 2 * 64
+    }
+
+    /// The number of entries that fit into `bytes`.
+    pub fn entries_in(bytes: usize) -> usize {
+        // A bucket for every five entries, rounded up to a power of two: at most 26 bytes each.
+        (bytes / (size_of::<Entry>() + 26)).min(MAX_ENTRIES)
+    }
+
+    /// An empty tracker.
+    pub fn new(region: &mut Region, entries: usize) -> Option<Self> {
+        let set = SampledSet::new(region, entries)?;
+        Some(Self {
+            entries: region.slice(entries)?,
+            set,
+            free: AtomicU64::new(0),
+            used: AtomicU32::new(0),
+            births: AtomicU32::new(0),
+            deaths: AtomicU32::new(0),
+            live: AtomicU32::new(0),
+            lost: AtomicU64::new(0),
+        })
+    }
+
+    /// Births that found no room.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Relaxed)
+    }
+
+    /// Tracked blocks that live.
+    pub fn live(&self) -> u32 {
+        self.live.load(Relaxed)
+    }
+
+    /// Entries that exist, and those that were ever touched.
+    pub fn room(&self) -> (usize, usize) {
+        let all = self.entries.len();
+        (all, (self.used.load(Relaxed) as usize).min(all))
+    }
+
+    fn take_free(&self) -> Option<u32> {
+        let mut head = self.free.load(Acquire);
+        while let Some(index) = (head as u32).checked_sub(1) {
+            let next = self.entries.get(index as usize)?.next.load(Relaxed);
+            let new = (head >> 32).wrapping_add(1) << 32 | u64::from(next);
+            match self.free.compare_exchange_weak(head, new, AcqRel, Acquire) {
+                Ok(_) => return Some(index),
+                Err(now) => head = now,
+            }
+        }
+        // Checked first, so that a full slab does not count up for ever.
+        if self.used.load(Relaxed) as usize >= self.entries.len() {
+            return None;
+        }
+        let index = self.used.fetch_add(1, Relaxed);
+        ((index as usize) < self.entries.len()).then_some(index)
+    }
+
+    fn give_back(&self, index: u32) {
+        let Some(entry) = self.entries.get(index as usize) else { return };
+        entry.state.store(FREE, Relaxed);
+        let mut head = self.free.load(Relaxed);
+        loop {
+            entry.next.store(head as u32, Relaxed);
+            let new = (head >> 32).wrapping_add(1) << 32 | u64::from(index + 1);
+            match self.free.compare_exchange_weak(head, new, Release, Relaxed) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// Tracks a block; false, and counted, if there is no room.
+    pub fn birth(&self, b: &Birth) -> bool {
+        let index = self.take_free();
+        let Some((index, entry)) = index.and_then(|i| Some((i, self.entries.get(i as usize)?)))
+        else {
+            self.lost.fetch_add(1, Relaxed);
+            return false;
+        };
+        entry.address.store(b.address as u64, Relaxed);
+        entry.size.store(b.size, Relaxed);
+        entry.n_samples.store(b.n_samples, Relaxed);
+        entry.born_ns.store(b.ns, Relaxed);
+        entry.born_clock.store(b.clock, Relaxed);
+        entry.replaces.store(b.replaces, Relaxed);
+        entry.stack.store(b.stack, Relaxed);
+        entry.interval.store(b.interval, Relaxed);
+        entry.thread.store(b.thread, Relaxed);
+        entry.flags.store(b.cause as u32 | if b.young { YOUNG_BIT } else { 0 }, Relaxed);
+        entry.known.store(0, Relaxed);
+        let state = if b.young { YOUNG } else { MAJOR };
+        entry.state.store(b.id << STATE_BITS | state, Relaxed);
+        if !self.set.insert(b.address, index) {
+            self.give_back(index);
+            self.lost.fetch_add(1, Relaxed);
+            return false;
+        }
+        self.live.fetch_add(1, Relaxed);
+        let mut head = self.births.load(Relaxed);
+        loop {
+            entry.next_birth.store(head, Relaxed);
+            match self.births.compare_exchange_weak(head, index + 1, Release, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// Takes the block at `address` out of the set, if it is tracked. What comes
+    /// back must be given to [`Self::death`] or [`Self::put_back`].
+    pub fn take(&self, address: usize) -> Option<Taken> {
+        let index = self.set.remove(address, |i| {
+            self.entries.get(i as usize).is_some_and(|e| e.address.load(Relaxed) == address as u64)
+        })?;
+        let id = self.entries.get(index as usize)?.state.load(Relaxed) >> STATE_BITS;
+        Some(Taken { index, id, address })
+    }
+
+    /// The block lives on after all, at the same address.
+    pub fn put_back(&self, taken: Taken, when: impl FnOnce() -> Death) {
+        if !self.set.insert(taken.address, taken.index) {
+            // The room it had was taken meanwhile: its death would go unseen, so
+            // it is dropped now, and counted as a birth that found no room is.
+            self.lost.fetch_add(1, Relaxed);
+            self.death(taken, when);
+        }
+    }
+
+    /// The block is dead. `when` is asked after it is marked so: see the module.
+    pub fn death(&self, taken: Taken, when: impl FnOnce() -> Death) {
+        let Some(entry) = self.entries.get(taken.index as usize) else { return };
+        // AcqRel, partner of `promote`: whoever comes second sees the first's clock.
+        let before = entry.state.fetch_or(DYING, AcqRel);
+        if before & DYING == MAJOR {
+            entry.flags.fetch_or(WAS_MAJOR_BIT, Relaxed);
+        }
+        let d = when();
+        entry.died_seq.store(d.seq, Relaxed);
+        entry.died_ns.store(d.ns, Relaxed);
+        entry.died_clock.store(d.clock, Relaxed);
+        entry.died_thread.store(d.thread, Relaxed);
+        self.live.fetch_sub(1, Relaxed);
+        let mut head = self.deaths.load(Relaxed);
+        loop {
+            entry.next.store(head, Relaxed);
+            match self.deaths.compare_exchange_weak(head, taken.index + 1, Release, Relaxed) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    // What follows is for the agent's thread alone.
+
+    /// Takes both lists whole and hands out their entries in no particular order.
+    ///
+    /// Deaths are taken first: a block's birth is on its list before its death
+    /// can be, so the births taken afterwards hold those of all these deaths.
+    pub fn collect(&self, mut birth: impl FnMut(u32, Birth), mut death: impl FnMut(u32, Death)) {
+        let mut deaths = self.deaths.swap(0, Acquire);
+        let mut births = self.births.swap(0, Acquire);
+        while let Some((index, entry)) = self.linked(births) {
+            births = entry.next_birth.load(Relaxed);
+            birth(index, Self::read_birth(entry));
+        }
+        while let Some((index, entry)) = self.linked(deaths) {
+            deaths = entry.next.load(Relaxed);
+            let d = Death {
+                seq: entry.died_seq.load(Relaxed),
+                ns: entry.died_ns.load(Relaxed),
+                clock: entry.died_clock.load(Relaxed),
+                thread: entry.died_thread.load(Relaxed),
+            };
+            death(index, d);
+        }
+    }
+
+    fn linked(&self, link: u32) -> Option<(u32, &Entry)> {
+        let index = link.checked_sub(1)?;
+        Some((index, self.entries.get(index as usize)?))
+    }
+
+    fn read_birth(entry: &Entry) -> Birth {
+        let flags = entry.flags.load(Relaxed);
+        Birth {
+            id: entry.state.load(Relaxed) >> STATE_BITS,
+            address: entry.address.load(Relaxed) as usize,
+            size: entry.size.load(Relaxed),
+            n_samples: entry.n_samples.load(Relaxed),
+            ns: entry.born_ns.load(Relaxed),
+            clock: entry.born_clock.load(Relaxed),
+            stack: entry.stack.load(Relaxed),
+            interval: entry.interval.load(Relaxed),
+            thread: entry.thread.load(Relaxed),
+            cause: match flags & 0xff {
+                0 => Cause::Malloc,
+                1 => Cause::Calloc,
+                2 => Cause::Realloc,
+                _ => Cause::Aligned,
+            },
+            young: flags & YOUNG_BIT != 0,
+            replaces: entry.replaces.load(Relaxed),
+        }
+    }
+
+    /// The birth of an entry that was collected and not yet released.
+    pub fn birth_of(&self, index: u32) -> Option<Birth> {
+        self.entries.get(index as usize).map(Self::read_birth)
+    }
+
+    /// Whether a dying entry had been promoted, or was major from birth.
+    pub fn died_major(&self, index: u32) -> bool {
+        self.entries.get(index as usize).is_some_and(|e| e.flags.load(Relaxed) & WAS_MAJOR_BIT != 0)
+    }
+
+    /// Makes a young block major; false if it is dying or gone.
+    pub fn promote(&self, index: u32, id: u64) -> bool {
+        self.entries.get(index as usize).is_some_and(|entry| {
+            let (young, major) = (id << STATE_BITS | YOUNG, id << STATE_BITS | MAJOR);
+            entry.state.compare_exchange(young, major, AcqRel, Relaxed).is_ok()
+        })
+    }
+
+    /// Where block `id`, once in entry `index`, stands.
+    pub fn life(&self, index: u32, id: u64) -> Life {
+        let state = self.entries.get(index as usize).map_or(FREE, |e| e.state.load(Relaxed));
+        if state >> STATE_BITS != id {
+            return Life::Gone;
+        }
+        match state & DYING {
+            YOUNG => Life::Young,
+            MAJOR => Life::Major,
+            DYING => Life::Dying,
+            _ => Life::Gone,
+        }
+    }
+
+    /// Stops tracking the live block in entry `index`, if it is not being freed;
+    /// its free will be that of an unknown block. True if it was dropped: then
+    /// the entry is free again.
+    pub fn drop_block(&self, index: u32) -> bool {
+        let Some(entry) = self.entries.get(index as usize) else { return false };
+        let address = entry.address.load(Relaxed) as usize;
+        if self.set.remove(address, |i| i == index).is_none() {
+            return false;
+        }
+        self.live.fetch_sub(1, Relaxed);
+        self.release(index);
+        true
+    }
+
+    /// Thins the samples of the block in entry `index`: see `Ledger::thin`.
+    pub fn set_samples(&self, index: u32, n_samples: u64, interval: u32) {
+        if let Some(entry) = self.entries.get(index as usize) {
+            entry.n_samples.store(n_samples, Relaxed);
+            entry.interval.store(interval, Relaxed);
+        }
+    }
+
+    /// Marks an entry as taken up.
+    pub fn set_known(&self, index: u32) {
+        if let Some(entry) = self.entries.get(index as usize) {
+            entry.known.store(1, Relaxed);
+        }
+    }
+
+    /// The live block in entry `index`, if its birth was taken up, and whether
+    /// it is still young.
+    pub fn known_live(&self, index: u32) -> Option<(Birth, bool)> {
+        let entry = self.entries.get(index as usize)?;
+        if entry.known.load(Relaxed) == 0 {
+            return None;
+        }
+        let birth = Self::read_birth(entry);
+        match self.life(index, birth.id) {
+            Life::Young => Some((birth, true)),
+            Life::Major => Some((birth, false)),
+            Life::Dying | Life::Gone => None,
+        }
+    }
+
+    /// The death was taken up: the entry is free again.
+    pub fn release(&self, index: u32) {
+        if let Some(entry) = self.entries.get(index as usize) {
+            entry.known.store(0, Relaxed);
+        }
+        self.give_back(index);
+    }
+}
+
+/// A block that was taken out of the set: it is freed, or it comes back.
+pub struct Taken {
+    index: u32,
+    /// The block's identity.
+    pub id: u64,
+    address: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tracker(entries: usize) -> Tracker {
+        let mut region = Region::new(Tracker::bytes(entries)).unwrap();
+        Tracker::new(&mut region, entries).unwrap()
+    }
+
+    fn birth(id: u64, address: usize) -> Birth {
+        Birth {
+            id,
+            address,
+            size: 10 + id,
+            n_samples: 1,
+            ns: id,
+            clock: id * 100,
+            stack: 3,
+            interval: 7,
+            thread: 2,
+            cause: Cause::Calloc,
+            young: true,
+            replaces: 0,
+        }
+    }
+
+    fn death(seq: u64) -> Death {
+        Death { seq, ns: seq, clock: seq * 100, thread: 5 }
+    }
+
+    type Collected = (Vec<(u32, Birth)>, Vec<(u32, Death)>);
+
+    fn collect(t: &Tracker) -> Collected {
+        let (mut births, mut deaths) = (vec![], vec![]);
+        t.collect(|i, b| births.push((i, b)), |i, d| deaths.push((i, d)));
+        births.sort_by_key(|(_, b)| b.id);
+        deaths.sort_by_key(|(_, d)| d.seq);
+        (births, deaths)
+    }
+
+    #[test]
+    fn births_and_deaths_arrive_whole() {
+        let t = tracker(10);
+        assert!(t.birth(&birth(1, 0x1000)) && t.birth(&birth(2, 0x2000)));
+        let (births, deaths) = collect(&t);
+        assert_eq!(
+            births.iter().map(|x| x.1).collect::<Vec<_>>(),
+            [birth(1, 0x1000), birth(2, 0x2000)]
+        );
+        assert!(deaths.is_empty());
+        assert!(t.take(0x3000).is_none());
+        let taken = t.take(0x1000).unwrap();
+        assert_eq!(taken.id, 1);
+        t.death(taken, || death(3));
+        assert!(t.take(0x1000).is_none());
+        let (births, deaths) = collect(&t);
+        assert!(births.is_empty());
+        assert_eq!(deaths, [(0, death(3))]);
+        assert_eq!(t.live(), 1);
+    }
+
+    #[test]
+    fn a_full_slab_loses_births_and_says_so() {
+        let t = tracker(2);
+        assert!(t.birth(&birth(1, 0x10)) && t.birth(&birth(2, 0x20)));
+        assert!(!t.birth(&birth(3, 0x30)));
+        assert_eq!((t.lost(), t.live()), (1, 2));
+        let taken = t.take(0x10).unwrap();
+        t.death(taken, || death(4));
+        assert!(!t.birth(&birth(5, 0x50)), "not before the death was taken up");
+        let (_, deaths) = collect(&t);
+        t.release(deaths[0].0);
+        assert!(t.birth(&birth(6, 0x60)));
+    }
+
+    #[test]
+    fn promotion_and_death_exclude_each_other() {
+        let t = tracker(4);
+        t.birth(&birth(1, 0x10));
+        t.birth(&birth(2, 0x20));
+        let index = |id| collect(&t).0.iter().find(|(_, b)| b.id == id).map(|x| x.0);
+        let first = index(1).unwrap();
+        assert_eq!(t.life(first, 1), Life::Young);
+        assert!(t.promote(first, 1));
+        assert!(!t.promote(first, 1));
+        assert_eq!(t.life(first, 1), Life::Major);
+        let taken = t.take(0x10).unwrap();
+        t.death(taken, || death(9));
+        assert!(t.died_major(first));
+        let second = 1 - first;
+        let taken = t.take(0x20).unwrap();
+        t.death(taken, || death(10));
+        assert!(!t.promote(second, 2), "a dying block is not promoted");
+        assert!(!t.died_major(second));
+        assert_eq!(t.life(second, 2), Life::Dying);
+        t.release(second);
+        assert_eq!(t.life(second, 2), Life::Gone);
+    }
+
+    #[test]
+    fn a_block_that_comes_back_is_found_again() {
+        let t = tracker(4);
+        t.birth(&birth(1, 0x10));
+        let taken = t.take(0x10).unwrap();
+        assert!(t.take(0x10).is_none());
+        t.put_back(taken, || death(2));
+        assert_eq!(t.take(0x10).unwrap().id, 1);
+    }
+
+    #[test]
+    fn a_dropped_block_is_an_unknown_one() {
+        let t = tracker(4);
+        t.birth(&birth(1, 0x10));
+        t.birth(&birth(2, 0x20));
+        let (births, _) = collect(&t);
+        let index = births[0].0;
+        assert!(t.drop_block(index));
+        assert!(!t.drop_block(index));
+        assert!(t.take(0x10).is_none());
+        assert_eq!((t.live(), t.life(index, 1)), (1, Life::Gone));
+        let taken = t.take(0x20).unwrap();
+        assert!(!t.drop_block(births[1].0), "a block that is being freed is left to it");
+        t.death(taken, || death(3));
+        assert_eq!(collect(&t).1.len(), 1);
+    }
+
+    #[test]
+    fn nothing_is_lost_between_threads() {
+        let t = tracker(3000);
+        let done = std::sync::atomic::AtomicBool::new(false);
+        let (mut births, mut deaths) = (0u64, 0u64);
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..3u64)
+                .map(|w| {
+                    let t = &t;
+                    scope.spawn(move || {
+                        let mut made = 0u64;
+                        for i in 0..20_000u64 {
+                            let id = 1 + i * 3 + w;
+                            let address = (0x100_0000 * (w as usize + 1)) + (i as usize % 50) * 16;
+                            if let Some(taken) = t.take(address) {
+                                t.death(taken, || death(id));
+                            }
+                            made += u64::from(t.birth(&birth(id, address)));
+                        }
+                        made
+                    })
+                })
+                .collect();
+            let reader = scope.spawn(|| {
+                let (mut b, mut d) = (0, 0);
+                loop {
+                    let last = done.load(Acquire);
+                    let mut dead = vec![];
+                    t.collect(
+                        |_, _| b += 1,
+                        |i, _| {
+                            d += 1;
+                            dead.push(i);
+                        },
+                    );
+                    for i in dead {
+                        t.release(i);
+                    }
+                    if last {
+                        return (b, d);
+                    }
+                }
+            });
+            let made: u64 = workers.into_iter().map(|w| w.join().unwrap()).sum();
+            done.store(true, Release);
+            (births, deaths) = reader.join().unwrap();
+            assert_eq!(births, made);
+        });
+        assert_eq!(births + t.lost(), 60_000);
+        assert_eq!(u64::from(t.live()), births - deaths);
+    }
+}

@@ -1,0 +1,824 @@
+//! The books: what the agent's thread makes of births and deaths.
+//!
+//! [`Ledger::pass`] takes what the target's threads left in the tracker, in the
+//! order of their numbers, and keeps
+//!
+//! - **totals** by callstack and over all: in use, allocated, minor, promoted;
+//! - the **peak** of the in-use estimate, with each callstack's share of it;
+//! - the **history** of totals, a point a second, the resolution halved when full;
+//! - the **events**, for who is attached.
+//!
+//! One thread writes, so nothing here is atomic. Records and history lie in the
+//! engine's region, within the user's bound.
+//!
+//! **Promotion.** A young block is decided once: at its death, if that falls in
+//! the cycle of its birth (it died young) or after (it had been promoted), or
+//! when its cycle has turned while it lives. `waiting` holds the young blocks of
+//! the running cycle. The clock is read after the births are taken, so none of
+//! them can belong to a later cycle than the one it shows. Blocks that died young
+//! in the running cycle stay in `pending` until it ends, since rates are of
+//! completed cycles only.
+//!
+//! **The peak's table** without copying a table at each new peak: `epoch` counts
+//! peaks. A record that changes for the first time since the last one first
+//! keeps what it had (`at_peak`, stamped with the epoch). A record with an older
+//! stamp has not changed since, so its present value is the peak's.
+
+use crate::engine::callstack::{self, Published};
+use crate::engine::region::{Region, Zeroable};
+use crate::engine::sampler::Rng;
+use crate::engine::tracker::{Birth, Cause, Death, Life};
+use crate::engine::{Engine, sys};
+use heaptop_protocol::estimate::{Interval, Weight};
+use heaptop_protocol::event::{self, Alloc, Dealloc, Event, Moment, Promote};
+use heaptop_protocol::ids::{BlockId, StackId, ThreadId};
+use heaptop_protocol::message::{HistoryPoint, LiveBlock};
+use heaptop_protocol::totals::{StackInUse, StackTotals, Total, Totals};
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What is kept of a callstack.
+#[derive(Debug, Clone, Copy, Default)]
+struct Record {
+    /// The engine's number.
+    raw: u32,
+    totals: Totals,
+    /// Blocks of the running cycle that died young in it.
+    pending: Total,
+    at_peak: Total,
+    peak_epoch: u64,
+    /// The pass that changed it last.
+    changed: u64,
+}
+
+// SAFETY: numbers only; zero bytes are an empty record.
+unsafe impl Zeroable for Record {}
+
+/// A history point as it lies in the region: rss 0 is unknown.
+#[derive(Debug, Clone, Copy, Default)]
+struct Point {
+    time_ns: u64,
+    in_use_bytes: f64,
+    allocated_bytes: f64,
+    promoted_bytes: f64,
+    rss_bytes: u64,
+}
+
+// SAFETY: numbers only; zero bytes are a point of zeroes.
+unsafe impl Zeroable for Point {}
+
+/// A young block that lived at the last pass.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    index: u32,
+    id: u64,
+    cycle: u64,
+}
+
+const HISTORY_POINTS: usize = 4096;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// See the module.
+pub struct Ledger {
+    engine: &'static Engine,
+    records: &'static mut [Record],
+    /// Records in use; `records[0]` is `(other stacks)`.
+    known: usize,
+    /// From the engine's stack numbers to records, plus one.
+    by_raw: Vec<u32>,
+    history: &'static mut [Point],
+    history_len: usize,
+    history_step_ns: u64,
+    totals: Totals,
+    waiting: VecDeque<Waiting>,
+    /// Records with something in `pending`, and the cycle it belongs to.
+    pending: Vec<u32>,
+    cycle: u64,
+    epoch: u64,
+    peak: Total,
+    peak_ns: u64,
+    pass: u64,
+    /// Blocks with ids below this were discarded.
+    forget_before: u64,
+    unplaced: u64,
+    thinned: u32,
+    rng: Rng,
+    arrivals: Vec<Arrival>,
+    events: Vec<Event>,
+    new_stacks: Vec<StackId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Arrival {
+    seq: u64,
+    index: u32,
+    /// `None`: a birth.
+    death: Option<Death>,
+}
+
+impl Ledger {
+    /// Empty books in `region`; `None` when it is too small.
+    pub fn new(engine: &'static Engine, mut region: Region) -> Option<Self> {
+        let history = region.slice_mut(HISTORY_POINTS.min(region.rest_bytes() / 4 / 40))?;
+        let room = region.rest_bytes().checked_sub(64)? / size_of::<Record>();
+        let records: &mut [Record] = region.slice_mut(room.min(engine.callstacks.slots() + 1))?;
+        records.first_mut()?.raw = callstack::OTHER;
+        Some(Self {
+            engine,
+            records,
+            known: 1,
+            by_raw: vec![0; engine.callstacks.slots() + 1],
+            history,
+            history_len: 0,
+            history_step_ns: SECOND_NS,
+            totals: Totals::default(),
+            waiting: VecDeque::new(),
+            pending: Vec::new(),
+            cycle: 0,
+            epoch: 0,
+            peak: Total::default(),
+            peak_ns: 0,
+            pass: 0,
+            forget_before: 0,
+            unplaced: 0,
+            thinned: 0,
+            rng: Rng::seeded(engine.seed(), u32::MAX),
+            arrivals: Vec::new(),
+            events: Vec::new(),
+            new_stacks: Vec::new(),
+        })
+    }
+
+    fn since_start(&self, monotonic_ns: u64) -> u64 {
+        monotonic_ns.saturating_sub(self.engine.started_ns)
+    }
+
+    /// Now.
+    pub fn now(&self) -> Moment {
+        Moment {
+            seq: self.engine.seq(),
+            time_ns: self.since_start(sys::monotonic_ns()),
+            clock: self.engine.clock.load(Relaxed),
+        }
+    }
+
+    /// Takes up what has happened. Events and new stacks of the last pass are gone.
+    pub fn pass(&mut self) {
+        self.pass += 1;
+        self.events.clear();
+        self.new_stacks.clear();
+        let mut arrivals = std::mem::take(&mut self.arrivals);
+        arrivals.clear();
+        let deaths = std::cell::RefCell::new(&mut arrivals);
+        self.engine.tracker.collect(
+            |index, b| deaths.borrow_mut().push(Arrival { seq: b.id, index, death: None }),
+            |index, d| deaths.borrow_mut().push(Arrival { seq: d.seq, index, death: Some(d) }),
+        );
+        let now = self.now();
+        self.turn(self.engine.nursery.cycle(now.clock), now);
+        arrivals.sort_unstable_by_key(|a| a.seq);
+        for &Arrival { index, death, .. } in &arrivals {
+            match death {
+                None => self.birth(index, now),
+                Some(death) => self.death(index, death),
+            }
+        }
+        self.arrivals = arrivals;
+        if self.waiting.len() > 1024 + 2 * self.engine.tracker.live() as usize {
+            let engine = self.engine;
+            self.waiting.retain(|w| engine.tracker.life(w.index, w.id) == Life::Young);
+        }
+    }
+
+    /// The minor cycle is now `cycle`: what waited for its end is decided.
+    fn turn(&mut self, cycle: u64, now: Moment) {
+        if cycle <= self.cycle {
+            return;
+        }
+        self.cycle = cycle;
+        for record in std::mem::take(&mut self.pending) {
+            if let Some(r) = self.records.get_mut(record as usize) {
+                let died_young = std::mem::take(&mut r.pending);
+                r.totals.minor.merge(&died_young);
+                r.changed = self.pass;
+                self.totals.minor.merge(&died_young);
+            }
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain(|w| {
+            if w.cycle >= cycle {
+                return true;
+            }
+            self.promote(*w, now);
+            false
+        });
+        self.waiting = waiting;
+    }
+
+    fn promote(&mut self, w: Waiting, now: Moment) {
+        let Some(b) = self.engine.tracker.birth_of(w.index) else { return };
+        if !self.engine.tracker.promote(w.index, w.id) {
+            return;
+        }
+        if w.id < self.forget_before {
+            return;
+        }
+        let record = self.record(b.stack);
+        self.count_promoted(record, &weight(&b));
+        self.events.push(Event::Promote(Promote { at: now, id: BlockId(w.id) }));
+    }
+
+    fn count_promoted(&mut self, record: usize, w: &Weight) {
+        let Some(r) = self.records.get_mut(record) else { return };
+        for t in [&mut r.totals, &mut self.totals] {
+            t.minor.add(w);
+            t.promoted.add(w);
+        }
+        r.changed = self.pass;
+    }
+
+    fn birth(&mut self, index: u32, now: Moment) {
+        let Some(b) = self.engine.tracker.birth_of(index) else { return };
+        self.engine.tracker.set_known(index);
+        let record = self.record(b.stack);
+        let w = weight(&b);
+        self.before_change(record);
+        let Some(r) = self.records.get_mut(record) else { return };
+        for t in [&mut r.totals, &mut self.totals] {
+            t.allocated.add(&w);
+            t.in_use.add(&w);
+        }
+        r.changed = self.pass;
+        self.unplaced += u64::from(record == 0);
+        self.events.push(Event::Alloc(Alloc {
+            at: Moment { seq: b.id, time_ns: self.since_start(b.ns), clock: b.clock },
+            thread: ThreadId(b.thread),
+            stack: StackId(record as u32),
+            size: b.size,
+            n_samples: b.n_samples,
+            interval: interval(&b),
+            cause: cause(b.cause),
+            address: b.address as u64,
+            young: b.young,
+            replaces: (b.replaces != 0).then_some(BlockId(b.replaces)),
+        }));
+        if self.totals.in_use.bytes.sum > self.peak.bytes.sum {
+            self.epoch += 1;
+            self.peak = self.totals.in_use;
+            self.peak_ns = self.since_start(b.ns);
+        }
+        if b.young {
+            let w = Waiting { index, id: b.id, cycle: self.engine.nursery.cycle(b.clock) };
+            if w.cycle < self.cycle { self.promote(w, now) } else { self.waiting.push_back(w) }
+        }
+    }
+
+    fn death(&mut self, index: u32, d: Death) {
+        let Some(b) = self.engine.tracker.birth_of(index) else { return };
+        let was_major = self.engine.tracker.died_major(index);
+        self.engine.tracker.release(index);
+        if b.id < self.forget_before {
+            return;
+        }
+        let record = self.record(b.stack);
+        let w = weight(&b);
+        let born_in = self.engine.nursery.cycle(b.clock);
+        let at = Moment { seq: d.seq, time_ns: self.since_start(d.ns), clock: d.clock };
+        let mut young = false;
+        if !was_major {
+            if self.engine.nursery.cycle(d.clock) > born_in {
+                self.count_promoted(record, &w);
+                self.events.push(Event::Promote(Promote { at, id: BlockId(b.id) }));
+            } else {
+                young = true;
+                if let Some(r) = self.records.get_mut(record) {
+                    if born_in < self.cycle {
+                        r.totals.minor.add(&w);
+                        self.totals.minor.add(&w);
+                    } else {
+                        if r.pending.n == 0 {
+                            self.pending.push(record as u32);
+                        }
+                        r.pending.add(&w);
+                    }
+                }
+            }
+        }
+        self.before_change(record);
+        if let Some(r) = self.records.get_mut(record) {
+            r.totals.in_use.sub(&w);
+            self.totals.in_use.sub(&w);
+            r.changed = self.pass;
+        }
+        self.events.push(Event::Dealloc(Dealloc {
+            at,
+            id: BlockId(b.id),
+            thread: ThreadId(d.thread),
+            young,
+        }));
+    }
+
+    /// Keeps the peak's share of a record that is about to change.
+    fn before_change(&mut self, record: usize) {
+        if let Some(r) = self.records.get_mut(record)
+            && r.peak_epoch != self.epoch
+        {
+            r.at_peak = r.totals.in_use;
+            r.peak_epoch = self.epoch;
+        }
+    }
+
+    /// The record of the engine's stack `raw`; a new one where it has none.
+    fn record(&mut self, raw: u32) -> usize {
+        let Some(&known) = self.by_raw.get(raw as usize) else { return 0 };
+        if known != 0 {
+            return known as usize - 1;
+        }
+        let record =
+            if self.known < self.records.len() && self.is_published(raw) { self.known } else { 0 };
+        if record != 0 {
+            self.known += 1;
+            self.records[record].raw = raw;
+            self.new_stacks.push(StackId(record as u32));
+        }
+        self.by_raw[raw as usize] = record as u32 + 1;
+        record
+    }
+
+    /// Whether the frames of a stack are there. The thread that interned it may
+    /// be a few instructions from publishing them.
+    fn is_published(&self, raw: u32) -> bool {
+        for _ in 0..1000 {
+            match self.engine.callstacks.read(raw) {
+                Published::Whole { .. } => return true,
+                Published::NoRoom => return false,
+                Published::NotYet => std::thread::yield_now(),
+            }
+        }
+        false
+    }
+
+    /// Makes room when the entries run out: doubles R, keeps each sample of the
+    /// live blocks with the ratio of the old R to the new, and drops the blocks
+    /// that have none left, until at most three quarters are in use. Those that
+    /// remain stand for more, so that the estimates stay unbiased. True if it
+    /// did: viewers need a snapshot then.
+    pub fn thin(&mut self) -> bool {
+        let (room, _) = self.engine.tracker.room();
+        let live = |engine: &Engine| engine.tracker.live() as usize;
+        if live(self.engine) < room - room / 8 {
+            return false;
+        }
+        while live(self.engine) > room - room / 4 {
+            let now = self.engine.interval();
+            let Some(coarser) = Interval::new(u64::from(now.bytes()) * 2) else { break };
+            self.engine.set_rate(coarser, self.engine.rate().interval.is_some());
+            self.thinned += 1;
+            let (_, used) = self.engine.tracker.room();
+            for index in 0..used as u32 {
+                self.thin_block(index, coarser);
+            }
+        }
+        true
+    }
+
+    fn thin_block(&mut self, index: u32, to: Interval) {
+        let Some((b, _)) = self.engine.tracker.known_live(index) else { return };
+        let keep = f64::from(b.interval) / f64::from(to.bytes());
+        let n_samples = self.rng.thin(b.n_samples, keep);
+        if keep >= 1.0 || n_samples == 0 && !self.engine.tracker.drop_block(index) {
+            return;
+        }
+        if n_samples > 0 {
+            self.engine.tracker.set_samples(index, n_samples, to.bytes());
+        }
+        if b.id < self.forget_before {
+            return;
+        }
+        let record = self.record(b.stack);
+        self.before_change(record);
+        let Some(r) = self.records.get_mut(record) else { return };
+        for t in [&mut r.totals, &mut self.totals] {
+            t.in_use.sub(&weight(&b));
+            if n_samples > 0 {
+                t.in_use.add(&to.weight(b.size));
+            }
+        }
+        r.changed = self.pass;
+    }
+
+    /// Starts anew: all blocks so far are forgotten.
+    pub fn discard(&mut self) {
+        self.pass();
+        self.forget_before = self.engine.seq();
+        for r in self.records.iter_mut().take(self.known) {
+            *r = Record { raw: r.raw, changed: self.pass, peak_epoch: 0, ..Record::default() };
+        }
+        self.pending.clear();
+        self.waiting.clear();
+        self.totals = Totals::default();
+        (self.epoch, self.peak, self.peak_ns) = (0, Total::default(), 0);
+        self.history_len = 0;
+    }
+
+    /// Adds a point to the history if one is due, and gives it.
+    pub fn tick(&mut self, rss_bytes: Option<u64>) -> Option<HistoryPoint> {
+        let time_ns = self.now().time_ns;
+        let last = self.history_len.checked_sub(1).and_then(|i| self.history.get(i));
+        if last.is_some_and(|l| time_ns < l.time_ns + self.history_step_ns) {
+            return None;
+        }
+        if self.history_len == self.history.len() {
+            for i in 0..self.history_len / 2 {
+                self.history[i] = self.history[2 * i + 1];
+            }
+            self.history_len /= 2;
+            self.history_step_ns *= 2;
+        }
+        let point = Point {
+            time_ns,
+            in_use_bytes: self.totals.in_use.bytes.sum,
+            allocated_bytes: self.totals.allocated.bytes.sum,
+            promoted_bytes: self.totals.promoted.bytes.sum,
+            rss_bytes: rss_bytes.unwrap_or(0),
+        };
+        *self.history.get_mut(self.history_len)? = point;
+        self.history_len += 1;
+        Some(point.into())
+    }
+
+    /// The curve so far.
+    pub fn history(&self) -> Vec<HistoryPoint> {
+        self.history.iter().take(self.history_len).map(|&p| p.into()).collect()
+    }
+
+    /// Events of the last pass.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// Stacks that the last pass met for the first time.
+    pub fn new_stacks(&self) -> &[StackId] {
+        &self.new_stacks
+    }
+
+    /// Stacks known, `(other stacks)` among them.
+    pub const fn known(&self) -> usize {
+        self.known
+    }
+
+    /// The engine's number of a stack.
+    pub fn raw(&self, stack: StackId) -> u32 {
+        self.records.get(stack.0 as usize).map_or(callstack::OTHER, |r| r.raw)
+    }
+
+    /// Totals over all.
+    pub const fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// The running minor cycle.
+    pub const fn cycle(&self) -> u64 {
+        self.cycle
+    }
+
+    /// The number of this pass.
+    pub const fn pass_number(&self) -> u64 {
+        self.pass
+    }
+
+    /// Births that were charged to `(other stacks)`.
+    pub const fn unplaced(&self) -> u64 {
+        self.unplaced
+    }
+
+    /// How often R was doubled to make room.
+    pub const fn thinned(&self) -> u32 {
+        self.thinned
+    }
+
+    /// Records that a pass after `pass` has changed.
+    pub fn changed_since(&self, pass: u64) -> impl Iterator<Item = StackTotals> + '_ {
+        self.records
+            .iter()
+            .take(self.known)
+            .enumerate()
+            .filter(move |(_, r)| r.changed > pass)
+            .map(|(i, r)| StackTotals { stack: StackId(i as u32), totals: r.totals })
+    }
+
+    /// When the peak was, how much, and the table of that moment.
+    pub fn peak(&self) -> (u64, Total, Vec<StackInUse>) {
+        let table = self
+            .records
+            .iter()
+            .take(self.known)
+            .enumerate()
+            .map(|(i, r)| StackInUse {
+                stack: StackId(i as u32),
+                in_use: if r.peak_epoch == self.epoch { r.at_peak } else { r.totals.in_use },
+            })
+            .filter(|s| s.in_use.n > 0)
+            .collect();
+        (self.peak_ns, self.peak, table)
+    }
+
+    /// Changes whenever there is a new peak.
+    pub const fn peak_epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The live block in entry `index`, if there is one that was taken up.
+    pub fn block(&self, index: u32) -> Option<LiveBlock> {
+        let (b, young) = self.engine.tracker.known_live(index)?;
+        if b.id < self.forget_before {
+            return None;
+        }
+        let record = self.by_raw.get(b.stack as usize)?.checked_sub(1)?;
+        Some(LiveBlock {
+            id: BlockId(b.id),
+            born_ns: self.since_start(b.ns),
+            born_clock: b.clock,
+            thread: ThreadId(b.thread),
+            stack: StackId(record),
+            size: b.size,
+            n_samples: b.n_samples,
+            interval: interval(&b),
+            cause: cause(b.cause),
+            address: b.address as u64,
+            young,
+            born_young: b.young,
+        })
+    }
+
+    /// Memory of the region that the books have touched, in bytes.
+    pub fn bytes_touched(&self) -> usize {
+        self.known * size_of::<Record>()
+            + self.history_len * size_of::<Point>()
+            + self.by_raw.len() * size_of::<u32>()
+            + self.waiting.capacity() * size_of::<Waiting>()
+            + self.events.capacity() * size_of::<Event>()
+            + self.arrivals.capacity() * size_of::<Arrival>()
+    }
+}
+
+impl From<Point> for HistoryPoint {
+    fn from(p: Point) -> Self {
+        Self {
+            time_ns: p.time_ns,
+            in_use_bytes: p.in_use_bytes,
+            allocated_bytes: p.allocated_bytes,
+            promoted_bytes: p.promoted_bytes,
+            rss_bytes: (p.rss_bytes != 0).then_some(p.rss_bytes),
+        }
+    }
+}
+
+fn interval(b: &Birth) -> Interval {
+    Interval::new(u64::from(b.interval)).unwrap_or(Interval::DEFAULT)
+}
+
+fn weight(b: &Birth) -> Weight {
+    interval(b).weight(b.size)
+}
+
+const fn cause(cause: Cause) -> event::Cause {
+    match cause {
+        Cause::Malloc => event::Cause::Malloc,
+        Cause::Calloc => event::Cause::Calloc,
+        Cause::Realloc => event::Cause::Realloc,
+        Cause::Aligned => event::Cause::Aligned,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Builder, Settings};
+
+    /// Books over an engine of their own, N = 1000, φ = 0, exact.
+    struct Bench {
+        ledger: Ledger,
+        engine: &'static Engine,
+        stack: u32,
+    }
+
+    fn bench() -> Bench {
+        let settings = Settings::from_builder(&Builder {
+            interval_bytes: 1,
+            nursery_bytes: 1000,
+            phase_bytes: Some(0),
+            memory_bytes: 2 << 20,
+            ..Builder::DEFAULT
+        });
+        let engine: &'static Engine = Box::leak(Box::new(Engine::with(&settings).unwrap()));
+        // SAFETY: the engine is this test's own.
+        let ledger = Ledger::new(engine, unsafe { engine.take_rest() }.unwrap()).unwrap();
+        Bench { ledger, engine, stack: engine.callstacks.intern(&[1, 2], false) }
+    }
+
+    impl Bench {
+        /// A block of 100 bytes at `address`, as the hook would do it.
+        fn alloc(&self, address: usize, size: u64) -> u64 {
+            let clock = self.engine.clock.fetch_add(size, Relaxed);
+            let id = self.engine.next_seq();
+            assert!(self.engine.tracker.birth(&Birth {
+                id,
+                address,
+                size,
+                n_samples: size,
+                ns: self.engine.started_ns + id,
+                clock,
+                stack: self.stack,
+                interval: 1,
+                thread: 0,
+                cause: Cause::Malloc,
+                young: self.engine.nursery.is_young(size),
+                replaces: 0,
+            }));
+            id
+        }
+
+        fn free(&self, address: usize) {
+            let taken = self.engine.tracker.take(address).unwrap();
+            self.engine.tracker.death(taken, || Death {
+                seq: self.engine.next_seq(),
+                ns: self.engine.started_ns,
+                clock: self.engine.clock.load(Relaxed),
+                thread: 1,
+            });
+        }
+
+        fn spend(&self, bytes: u64) {
+            self.engine.clock.fetch_add(bytes, Relaxed);
+        }
+
+        /// Objects in use, allocated, minor and promoted, by stack and over all.
+        fn counts(&mut self) -> [u64; 4] {
+            self.ledger.pass();
+            let n = |t: &Totals| [t.in_use.n, t.allocated.n, t.minor.n, t.promoted.n];
+            let mut by_stack = Totals::default();
+            self.ledger.changed_since(0).for_each(|s| by_stack.merge(&s.totals));
+            assert_eq!(n(&by_stack), n(self.ledger.totals()));
+            n(self.ledger.totals())
+        }
+    }
+
+    #[test]
+    fn who_dies_in_its_cycle_dies_young() {
+        let mut b = bench();
+        b.alloc(0x10, 100);
+        b.free(0x10);
+        assert_eq!(b.counts(), [0, 1, 0, 0], "its cycle has not ended: it is in no rate");
+        b.spend(1000);
+        assert_eq!(b.counts(), [0, 1, 1, 0]);
+    }
+
+    #[test]
+    fn who_lives_when_its_cycle_ends_is_promoted_once() {
+        let mut b = bench();
+        b.alloc(0x10, 100);
+        assert_eq!(b.counts(), [1, 1, 0, 0]);
+        b.spend(1000);
+        assert_eq!(b.counts(), [1, 1, 1, 1]);
+        assert!(matches!(b.ledger.events(), [Event::Promote(_)]));
+        b.spend(1000);
+        assert_eq!(b.counts(), [1, 1, 1, 1]);
+        b.free(0x10);
+        assert_eq!(b.counts(), [0, 1, 1, 1]);
+        assert!(matches!(b.ledger.events(), [Event::Dealloc(d)] if !d.young));
+    }
+
+    #[test]
+    fn a_death_after_the_turn_and_before_the_visit_was_promoted_too() {
+        let mut b = bench();
+        b.alloc(0x10, 100);
+        b.ledger.pass();
+        b.spend(1000);
+        b.free(0x10);
+        assert_eq!(b.counts(), [0, 1, 1, 1]);
+        assert!(matches!(b.ledger.events(), [Event::Promote(_), Event::Dealloc(d)] if !d.young));
+        // And with birth, turn and death between two passes.
+        b.alloc(0x20, 100);
+        b.spend(1000);
+        b.free(0x20);
+        assert_eq!(b.counts(), [0, 2, 2, 2]);
+    }
+
+    #[test]
+    fn large_blocks_are_major_from_birth() {
+        let mut b = bench();
+        b.alloc(0x10, 5000);
+        b.free(0x10);
+        assert_eq!(b.counts(), [0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn the_peak_keeps_its_table() {
+        let mut b = bench();
+        b.alloc(0x10, 100);
+        b.alloc(0x20, 200);
+        b.stack = b.engine.callstacks.intern(&[3], false);
+        b.alloc(0x30, 300);
+        b.free(0x20);
+        b.alloc(0x40, 50);
+        b.counts();
+        let (_, peak, table) = b.ledger.peak();
+        assert_eq!(peak.bytes.sum, 600.0);
+        let by_stack: Vec<f64> = table.iter().map(|s| s.in_use.bytes.sum).collect();
+        assert_eq!(by_stack, [300.0, 300.0]);
+        b.alloc(0x50, 1000);
+        b.counts();
+        let (_, peak, table) = b.ledger.peak();
+        assert_eq!(peak.bytes.sum, 1450.0);
+        assert_eq!(table.iter().map(|s| s.in_use.bytes.sum).sum::<f64>(), 1450.0);
+    }
+
+    #[test]
+    fn what_is_discarded_is_forgotten_and_stays_so() {
+        let mut b = bench();
+        b.alloc(0x10, 100);
+        b.alloc(0x20, 100);
+        b.ledger.discard();
+        b.spend(5000);
+        b.free(0x10);
+        let new = b.alloc(0x30, 100);
+        assert_eq!(b.counts(), [1, 1, 0, 0]);
+        let live: Vec<u64> = (0..3).filter_map(|i| b.ledger.block(i)).map(|l| l.id.0).collect();
+        assert_eq!(live, [new]);
+    }
+
+    #[test]
+    fn the_history_halves_its_resolution_when_full() {
+        let mut b = bench();
+        b.ledger.history_step_ns = 0;
+        let room = b.ledger.history.len();
+        for _ in 0..=room {
+            assert!(b.ledger.tick(None).is_some());
+        }
+        let points = b.ledger.history();
+        assert_eq!(points.len(), room / 2 + 1);
+        assert!(points.windows(2).all(|p| p[0].time_ns < p[1].time_ns));
+    }
+
+    #[test]
+    fn stacks_beyond_the_table_are_charged_to_the_others() {
+        let mut b = bench();
+        let room = b.ledger.records.len();
+        for i in 0..room + 5 {
+            b.stack = b.engine.callstacks.intern(&[7, i as u64], false);
+            b.alloc(0x1000 + i * 16, 1);
+        }
+        b.ledger.pass();
+        assert!(b.ledger.unplaced() > 0);
+        let others = b.ledger.changed_since(0).find(|s| s.stack == StackId::OTHER).unwrap();
+        assert_eq!(others.totals.in_use.n, b.ledger.unplaced());
+        assert_eq!(b.ledger.totals().in_use.n as usize, room + 5);
+    }
+
+    #[test]
+    fn a_full_table_thins_without_bias() {
+        let (mut truth, mut estimates) = (0.0, vec![]);
+        for round in 0..20 {
+            let mut b = bench();
+            b.ledger.rng = Rng::seeded(round, 1);
+            let (room, _) = b.engine.tracker.room();
+            let blocks = room - room / 8;
+            for i in 0..blocks {
+                b.alloc(0x1000 + i * 16, 10 + (i % 7) as u64 * 300);
+            }
+            b.ledger.pass();
+            truth = b.ledger.totals().in_use.bytes.sum;
+            assert!(b.ledger.thin());
+            assert!((b.engine.tracker.live() as usize) <= room - room / 4);
+            assert!(b.ledger.thinned() > 0 && b.engine.interval().bytes() > 1);
+            let in_use = b.ledger.totals().in_use;
+            assert_eq!(in_use.n, u64::from(b.engine.tracker.live()));
+            estimates.push(in_use.bytes.sum);
+            // What remains can die, and what was dropped is unknown.
+            for i in 0..blocks {
+                if let Some(taken) = b.engine.tracker.take(0x1000 + i * 16) {
+                    b.engine.tracker.death(taken, || Death { seq: 0, ns: 0, clock: 0, thread: 0 });
+                }
+            }
+            b.ledger.pass();
+            assert_eq!(b.ledger.totals().in_use, Total::default());
+        }
+        let mean = estimates.iter().sum::<f64>() / estimates.len() as f64;
+        assert!((mean / truth - 1.0).abs() < 0.01, "{mean} for {truth}");
+    }
+
+    #[test]
+    fn stale_waiters_are_swept_out() {
+        let mut b = bench();
+        for i in 0..5000u64 {
+            b.alloc(0x10, 0);
+            b.free(0x10);
+            if i % 100 == 0 {
+                b.ledger.pass();
+            }
+        }
+        b.ledger.pass();
+        assert!(b.ledger.waiting.len() <= 1200, "{}", b.ledger.waiting.len());
+    }
+}

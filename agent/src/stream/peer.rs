@@ -1,0 +1,348 @@
+//! One viewer: what it was told, and what waits to be sent.
+//!
+//! Nothing here blocks. What cannot be sent waits in `out`, up to a bound;
+//! beyond it events are dropped and counted, and when there is room again the
+//! viewer gets [`Dropped`] and a snapshot, after which its figures are right.
+//!
+//! A viewer is told, in this order and as room permits: modules, threads and
+//! callstacks it does not know (ids before use); a snapshot, if one is due; the
+//! events of each pass; changed totals and the status, four times a second.
+
+use super::ledger::Ledger;
+use super::modules::{self, Modules};
+use super::threads::Threads;
+use crate::engine::Engine;
+use crate::engine::callstack::Published;
+use heaptop_protocol::callstack::{Callstack, End};
+use heaptop_protocol::event::{Batch, Event};
+use heaptop_protocol::frame;
+use heaptop_protocol::ids::StackId;
+use heaptop_protocol::message::{
+    Dropped, FromAgent, FromViewer, History, Peak, SnapshotBegin, SnapshotBlocks, SnapshotEnd,
+    Status, TotalsUpdate, check_greeting,
+};
+use interprocess::local_socket::Stream;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+/// Bytes waiting beyond which events are dropped.
+const FULL: usize = 1 << 20;
+/// Bytes waiting below which bulk goes on.
+const ROOM: usize = 256 << 10;
+/// Stacks, blocks or totals in one message.
+const CHUNK: usize = 1000;
+/// How long a viewer may take to greet.
+const GREETING_NS: u64 = 5_000_000_000;
+/// Between two statuses.
+const STATUS_NS: u64 = 250_000_000;
+/// Between two tables of a peak that keeps growing.
+const PEAK_NS: u64 = 2_000_000_000;
+
+/// What all viewers are told from.
+pub struct Sources<'a> {
+    /// The engine.
+    pub engine: &'a Engine,
+    /// The books.
+    pub ledger: &'a Ledger,
+    /// The modules.
+    pub modules: &'a Modules,
+    /// The threads.
+    pub threads: &'a Threads,
+    /// The status, but for this viewer's own losses.
+    pub status: &'a Status,
+}
+
+/// How far a snapshot is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Snapshot {
+    /// None is due.
+    Done,
+    /// All totals must go out first.
+    Totals,
+    /// Blocks from this entry on.
+    Blocks { next: u32, listed: u64 },
+}
+
+/// See the module.
+pub struct Peer {
+    stream: Stream,
+    out: Vec<u8>,
+    sent: usize,
+    reader: frame::Reader,
+    greeted: bool,
+    accepted_ns: u64,
+    modules: usize,
+    threads: u64,
+    stacks: usize,
+    /// The next record of the sweep over changed totals, and the pass at its start.
+    sweep: Option<(usize, u64)>,
+    /// Totals of passes up to this one were sent.
+    swept: u64,
+    snapshot: Snapshot,
+    /// Whether a snapshot was ever begun: events make sense from there on.
+    following: bool,
+    status_ns: u64,
+    peak_epoch: u64,
+    peak_ns: u64,
+    unsent: u64,
+    dropped: u64,
+}
+
+impl Peer {
+    /// A viewer that has just connected.
+    pub fn new(stream: Stream, hello: FromAgent, now_ns: u64) -> Self {
+        let mut peer = Self {
+            stream,
+            out: Vec::new(),
+            sent: 0,
+            reader: frame::Reader::default(),
+            greeted: false,
+            accepted_ns: now_ns,
+            modules: 0,
+            threads: 0,
+            stacks: 1,
+            sweep: None,
+            swept: 0,
+            snapshot: Snapshot::Totals,
+            following: false,
+            status_ns: 0,
+            peak_epoch: 0,
+            peak_ns: 0,
+            unsent: 0,
+            dropped: 0,
+        };
+        peer.tell(hello);
+        peer
+    }
+
+    /// Its descriptor, and whether something waits to be written.
+    pub fn poll(&self) -> (BorrowedFd<'_>, bool) {
+        let Stream::UdSocket(socket) = &self.stream;
+        (socket.as_fd(), self.waiting() > 0)
+    }
+
+    fn waiting(&self) -> usize {
+        self.out.len() - self.sent
+    }
+
+    /// Queues a message.
+    pub fn tell(&mut self, message: impl Into<FromAgent>) {
+        // A message too large for a frame is left out whole; chunks never are.
+        let _fits = message.into().write(&mut self.out);
+    }
+
+    /// Reads what the viewer wants; an error ends the conversation.
+    pub fn listen(&mut self, now_ns: u64) -> io::Result<Vec<FromViewer>> {
+        let mut wanted = Vec::new();
+        let mut buffer = [0; 4096];
+        // Bounded, so that a flood from one viewer cannot hold up the others.
+        for _ in 0..16 {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(n) => self.reader.feed(&buffer[..n]),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+            while let Some(frame) = self.reader.next().map_err(io::Error::other)? {
+                match FromViewer::read(&frame).map_err(io::Error::other)? {
+                    Some(FromViewer::Hello(hello)) => {
+                        check_greeting(hello.magic, hello.version).map_err(io::Error::other)?;
+                        self.greeted = true;
+                    }
+                    Some(command) if self.greeted => wanted.push(command),
+                    Some(_) => return Err(io::Error::other("a command before the greeting")),
+                    None => {}
+                }
+            }
+        }
+        if !self.greeted && now_ns.saturating_sub(self.accepted_ns) > GREETING_NS {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(wanted)
+    }
+
+    /// A snapshot of everything is wanted.
+    pub fn want_snapshot(&mut self) {
+        self.snapshot = Snapshot::Totals;
+        self.sweep = None;
+        self.swept = 0;
+    }
+
+    /// Queues what is due after a pass at `now_ns` on the monotonic clock.
+    pub fn follow(&mut self, s: &Sources<'_>, now_ns: u64) {
+        if !self.greeted {
+            return;
+        }
+        self.define(s);
+        self.tell_events(s);
+        let mut due = now_ns.saturating_sub(self.status_ns) >= STATUS_NS;
+        if self.dropped > 0 && self.waiting() < ROOM {
+            let events = std::mem::take(&mut self.dropped);
+            self.tell(Dropped { events });
+            self.want_snapshot();
+        }
+        if self.waiting() < ROOM && self.stacks == s.ledger.known() {
+            if !self.following {
+                self.tell(History { whole: true, points: s.ledger.history() });
+                self.following = true;
+                due = true;
+            }
+            if self.snapshot == Snapshot::Totals || due {
+                self.sweep.get_or_insert((0, s.ledger.pass_number()));
+            }
+            self.tell_totals(s);
+            self.tell_snapshot(s);
+            if due {
+                self.status_ns = now_ns;
+                self.tell_status(s);
+                self.tell_peak(s, now_ns);
+            }
+        }
+    }
+
+    fn define(&mut self, s: &Sources<'_>) {
+        for module in s.modules.known().iter().skip(self.modules) {
+            self.tell(module.clone());
+        }
+        self.modules = s.modules.known().len();
+        for thread in s.threads.changed_since(self.threads) {
+            self.tell(thread.clone());
+        }
+        self.threads = s.threads.version();
+        while self.stacks < s.ledger.known() && self.waiting() < FULL {
+            let id = StackId(self.stacks as u32);
+            self.stacks += 1;
+            if let Published::Whole { frames, truncated } =
+                s.engine.callstacks.read(s.ledger.raw(id))
+            {
+                self.tell(Callstack {
+                    id,
+                    frames: frames.into_iter().rev().map(modules::frame).collect(),
+                    end: if truncated { End::Truncated } else { End::Complete },
+                });
+            }
+        }
+    }
+
+    fn tell_events(&mut self, s: &Sources<'_>) {
+        let events = s.ledger.events();
+        if !self.following || events.is_empty() {
+            return;
+        }
+        if self.waiting() >= FULL || self.stacks < s.ledger.known() {
+            let lost = events.iter().filter(|e| !matches!(e, Event::Promote(_))).count() as u64;
+            self.unsent += lost;
+            self.dropped += lost;
+            return;
+        }
+        for events in events.chunks(Batch::MOST) {
+            self.tell(Batch::pack(events));
+        }
+    }
+
+    fn tell_totals(&mut self, s: &Sources<'_>) {
+        while let Some((from, pass)) = self.sweep
+            && self.waiting() < FULL
+        {
+            let stacks: Vec<_> = s
+                .ledger
+                .changed_since(self.swept)
+                .skip_while(|t| (t.stack.0 as usize) < from)
+                .take(CHUNK)
+                .collect();
+            self.sweep = match stacks.last() {
+                Some(last) if stacks.len() == CHUNK => Some((last.stack.0 as usize + 1, pass)),
+                _ => {
+                    self.swept = pass;
+                    None
+                }
+            };
+            if !stacks.is_empty() {
+                self.tell(TotalsUpdate { at: s.ledger.now(), stacks });
+            }
+        }
+    }
+
+    fn tell_snapshot(&mut self, s: &Sources<'_>) {
+        if self.snapshot == Snapshot::Totals && self.sweep.is_none() {
+            self.tell(SnapshotBegin { at: s.ledger.now() });
+            self.snapshot = Snapshot::Blocks { next: 0, listed: 0 };
+        }
+        let (_, used) = s.engine.tracker.room();
+        while let Snapshot::Blocks { mut next, mut listed } = self.snapshot
+            && self.waiting() < FULL
+        {
+            let mut blocks = Vec::with_capacity(CHUNK);
+            while (next as usize) < used && blocks.len() < CHUNK {
+                blocks.extend(s.ledger.block(next));
+                next += 1;
+            }
+            listed += blocks.len() as u64;
+            if !blocks.is_empty() {
+                self.tell(SnapshotBlocks { blocks });
+            }
+            self.snapshot = Snapshot::Blocks { next, listed };
+            if next as usize >= used {
+                // Totals that changed while blocks were listed over several passes.
+                self.sweep = Some((0, s.ledger.pass_number()));
+                self.tell_totals(s);
+                self.tell_status(s);
+                self.tell(SnapshotEnd { at: s.ledger.now(), blocks: listed });
+                self.snapshot = Snapshot::Done;
+            }
+        }
+    }
+
+    fn tell_status(&mut self, s: &Sources<'_>) {
+        let mut status = *s.status;
+        status.losses.unsent = self.unsent;
+        self.tell(status);
+    }
+
+    fn tell_peak(&mut self, s: &Sources<'_>, now_ns: u64) {
+        if s.ledger.peak_epoch() == self.peak_epoch || now_ns.saturating_sub(self.peak_ns) < PEAK_NS
+        {
+            return;
+        }
+        (self.peak_epoch, self.peak_ns) = (s.ledger.peak_epoch(), now_ns);
+        let (time_ns, in_use, stacks) = s.ledger.peak();
+        let parts = stacks.len().div_ceil(CHUNK).max(1);
+        for part in 0..parts {
+            let stacks = stacks.iter().skip(part * CHUNK).take(CHUNK).copied().collect();
+            self.tell(Peak { time_ns, in_use, stacks, more: part + 1 < parts });
+        }
+    }
+
+    /// Writes what the socket takes; an error ends the conversation.
+    pub fn flush(&mut self) -> io::Result<()> {
+        let Stream::UdSocket(socket) = &self.stream;
+        let fd = socket.as_fd().as_raw_fd();
+        while self.sent < self.out.len() {
+            let rest = &self.out[self.sent..];
+            // SAFETY: the descriptor is open and `rest` is readable. send, and not
+            // write: it fails on what is no socket, and raises no SIGPIPE.
+            let n = unsafe {
+                libc::send(
+                    fd,
+                    rest.as_ptr().cast(),
+                    rest.len(),
+                    libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT,
+                )
+            };
+            match usize::try_from(n) {
+                Ok(n) => self.sent += n,
+                Err(_) => match io::Error::last_os_error() {
+                    e if e.kind() == io::ErrorKind::WouldBlock => break,
+                    e if e.kind() == io::ErrorKind::Interrupted => {}
+                    e => return Err(e),
+                },
+            }
+        }
+        if self.sent > ROOM || self.sent == self.out.len() {
+            self.out.drain(..self.sent);
+            self.sent = 0;
+        }
+        Ok(())
+    }
+}

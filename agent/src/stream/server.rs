@@ -1,0 +1,122 @@
+//! The socket: where it lies, who may connect.
+
+use heaptop_protocol::endpoint;
+use interprocess::local_socket::traits::{Listener as _, Stream as _, StreamCommon as _};
+use interprocess::local_socket::{
+    GenericFilePath, Listener, ListenerNonblockingMode, ListenerOptions, Stream, ToFsName,
+};
+use interprocess::os::unix::local_socket::ListenerOptionsExt;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The listening socket.
+pub struct Server {
+    listener: Listener,
+    path: PathBuf,
+}
+
+fn uid() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+impl Server {
+    /// Opens this process's socket in the first directory that will do; else
+    /// the sentence that says why the last one would not.
+    pub fn open() -> Result<Self, String> {
+        let mut why = String::new();
+        for directory in endpoint::directories(|name| std::env::var_os(name), uid()) {
+            match Self::open_in(&directory) {
+                Ok(server) => return Ok(server),
+                Err(e) => why = e,
+            }
+        }
+        Err(why)
+    }
+
+    fn open_in(directory: &Path) -> Result<Self, String> {
+        make_directory(directory)?;
+        let path = endpoint::socket(directory, std::process::id());
+        let length = path.as_os_str().len();
+        if length > endpoint::MAX_PATH {
+            return Err(format!(
+                "the socket's path {} has {length} bytes, more than {}: set HEAPTOP_DIR to a shorter one",
+                path.display(),
+                endpoint::MAX_PATH
+            ));
+        }
+        if let Ok(found) = path.symlink_metadata() {
+            clear(&path, &found)?;
+        }
+        let say = |e: io::Error| format!("cannot open the socket {}: {e}", path.display());
+        let listener = ListenerOptions::new()
+            .name(path.as_path().to_fs_name::<GenericFilePath>().map_err(say)?)
+            .mode(endpoint::SOCKET_MODE as libc::mode_t)
+            .nonblocking(ListenerNonblockingMode::Both)
+            .reclaim_name(false)
+            .create_sync()
+            .map_err(say)?;
+        Ok(Self { listener, path })
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The listening descriptor.
+    pub fn listener(&self) -> &Listener {
+        &self.listener
+    }
+
+    /// The next viewer that waits and may come in: this user, or root.
+    pub fn accept(&self) -> Option<Stream> {
+        loop {
+            let stream = self.listener.accept().ok()?;
+            let peer = stream.peer_creds().ok().and_then(|c| c.euid());
+            if peer == Some(0) || peer == Some(uid()) {
+                return Some(stream);
+            }
+        }
+    }
+}
+
+fn make_directory(directory: &Path) -> Result<(), String> {
+    let name = directory.display();
+    let mut builder = std::fs::DirBuilder::new();
+    match builder.mode(endpoint::DIRECTORY_MODE).create(directory) {
+        Ok(()) => {}
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(e) => return Err(format!("cannot make the directory {name}: {e}")),
+    }
+    let found = directory.symlink_metadata().map_err(|e| format!("cannot look at {name}: {e}"))?;
+    if !found.is_dir() {
+        return Err(format!("{name} is no directory: remove it or set HEAPTOP_DIR"));
+    }
+    if found.uid() != uid() || found.mode() & 0o077 != 0 {
+        return Err(format!(
+            "{name} is open to others (owner {}, mode {:o}): it must be yours with mode 700",
+            found.uid(),
+            found.mode() & 0o7777
+        ));
+    }
+    Ok(())
+}
+
+/// Removes the socket of a process that is gone and had our pid.
+fn clear(path: &Path, found: &std::fs::Metadata) -> Result<(), String> {
+    use std::os::unix::fs::FileTypeExt;
+    let name = path.display();
+    if !found.file_type().is_socket() {
+        return Err(format!("{name} is in the way and is no socket: remove it"));
+    }
+    let connected =
+        path.to_fs_name::<GenericFilePath>().and_then(Stream::connect).map_err(|e| e.kind());
+    match connected {
+        Err(io::ErrorKind::ConnectionRefused) => {
+            std::fs::remove_file(path).map_err(|e| format!("cannot remove the stale {name}: {e}"))
+        }
+        _ => Err(format!("{name} is in use by another process: set HEAPTOP_DIR")),
+    }
+}

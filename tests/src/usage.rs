@@ -1,0 +1,58 @@
+//! CPU time of processes.
+
+use std::io;
+use std::process::Child;
+use std::time::Duration;
+
+/// Waits for a child and gives its CPU time, user and system, and whether it
+/// exited with 0. The child must not be waited for again.
+pub fn wait_with_cpu(child: &Child) -> io::Result<(Duration, bool)> {
+    let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
+    let mut status = 0;
+    // SAFETY: rusage is plain data, for which all zeros is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both pointers are to live values of the types that wait4 writes.
+    let got = unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) };
+    if got != pid {
+        return Err(io::Error::last_os_error());
+    }
+    let time = |t: libc::timeval| {
+        Duration::from_secs(t.tv_sec.unsigned_abs())
+            + Duration::from_micros(t.tv_usec.unsigned_abs())
+    };
+    let ok = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
+    Ok((time(usage.ru_utime) + time(usage.ru_stime), ok))
+}
+
+/// CPU time of a running process so far, from `/proc`.
+pub fn cpu_of(pid: u32) -> io::Result<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The name may hold anything, but nothing behind the last parenthesis does.
+    let behind = stat.rsplit(')').next().unwrap_or_default();
+    let ticks: u64 =
+        behind.split_whitespace().skip(11).take(2).filter_map(|t| t.parse::<u64>().ok()).sum();
+    // SAFETY: sysconf reads no memory of ours.
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1).unsigned_abs();
+    Ok(Duration::from_millis(ticks * 1000 / per_second))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_child_that_works_has_used_cpu() {
+        let work = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        let child = Command::new("sh").args(["-c", work]).spawn().unwrap();
+        let (time, ok) = wait_with_cpu(&child).unwrap();
+        assert!(ok && time > Duration::from_millis(1), "{time:?}");
+        let child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
+        assert!(!wait_with_cpu(&child).unwrap().1);
+    }
+
+    #[test]
+    fn our_own_time_can_be_read() {
+        assert!(cpu_of(std::process::id()).is_ok());
+    }
+}

@@ -1,0 +1,8 @@
+//! heaptop, end to end: real targets, a real agent, and the real viewer in a
+//! pseudo-terminal. One binary, one module a promise.
+
+mod demo;
+mod exact;
+mod httpd;
+mod manners;
+mod near;

@@ -1,0 +1,23 @@
+//! The demo's command line.
+
+use clap::Parser;
+
+/// A small service with known churn, a cache and a leak: something to look at
+/// with heaptop.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub struct Args {
+    /// Stop after so many seconds; without it, run until a signal comes.
+    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    pub run_for: Option<f64>,
+    /// How fast `forget_session` leaks, in bytes per second. The leak ends at 1 GiB.
+    #[arg(long, value_name = "BYTES_PER_S", default_value_t = 64 << 10)]
+    pub leak: u64,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(s) if (0.0..=1e9).contains(&s) => Ok(s),
+        _ => Err("it must be a number of seconds, such as 10 or 2.5".into()),
+    }
+}

@@ -1,0 +1,138 @@
+//! The service itself: requests, a cache, and sessions that are forgotten.
+//!
+//! Sizes come from a fixed sequence per thread: each run allocates the same
+//! mix. Every function to look for is kept whole (`inline(never)`), and what it
+//! allocates is what [`crate::truth`] counts.
+
+use crate::pace::{Owed, Running};
+use crate::truth::{Block, FILL_CACHE, FORGET_SESSION, SERVE_REQUEST};
+use std::hint::black_box;
+
+/// Requests per second and worker. 24 buffers of 500 bytes each: 5 MiB/s.
+const REQUESTS_PER_SECOND: f64 = 400.0;
+const BUFFERS: usize = 24;
+/// Pages per second, 1,088 bytes in the mean: 1 MiB/s.
+const PAGES_PER_SECOND: f64 = 1000.0;
+/// 8 MiB of pages: each stays for eight seconds.
+const CACHE_PAGES: usize = 8000;
+/// Where the leak ends, so that a demo that is left alone does no harm.
+const MOST_LEAKED: u64 = 1 << 30;
+
+/// A linear congruential generator (Knuth's MMIX): sizes need no better one.
+struct Sizes(u64);
+
+impl Sizes {
+    /// A size between `low` and `high`.
+    fn between(&mut self, low: usize, high: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        low + (self.0 >> 33) as usize % (high - low + 1)
+    }
+}
+
+/// A block of zeros that the optimiser must believe in.
+#[inline]
+fn zeros(size: usize) -> Box<[u8]> {
+    black_box(vec![0u8; size].into_boxed_slice())
+}
+
+/// Serves requests until the end; `leak` bytes per second are lost on the way.
+#[inline(never)]
+pub fn worker_loop(running: &Running, worker: u64, leak: u64) {
+    let mut sizes = Sizes(worker);
+    let mut requests = Owed::new(REQUESTS_PER_SECOND);
+    let mut leaks = Owed::new(leak as f64);
+    let mut to_leak = 0;
+    let mut leaked = 0;
+    let mut served = 0u64;
+    running.each_tick(|time| {
+        to_leak += leaks.after(time);
+        for _ in 0..requests.after(time) {
+            let owed = leaked < to_leak.min(MOST_LEAKED);
+            leaked += handle_connection(&mut sizes, served, owed);
+            served += 1;
+        }
+        // More sessions than requests, at high speeds.
+        while leaked < to_leak.min(MOST_LEAKED) {
+            leaked += log_in(&mut sizes);
+        }
+    });
+}
+
+/// Bytes that it lost.
+#[inline(never)]
+fn handle_connection(sizes: &mut Sizes, number: u64, with_log_in: bool) -> u64 {
+    if number.is_multiple_of(4) {
+        list_orders(sizes);
+    } else {
+        get_order(sizes);
+    }
+    if with_log_in { log_in(sizes) } else { 0 }
+}
+
+#[inline(never)]
+fn list_orders(sizes: &mut Sizes) {
+    black_box(serve_request(sizes, BUFFERS * 2));
+}
+
+#[inline(never)]
+fn get_order(sizes: &mut Sizes) {
+    black_box(serve_request(sizes, BUFFERS * 2 / 3));
+}
+
+#[inline(never)]
+fn log_in(sizes: &mut Sizes) -> u64 {
+    black_box(forget_session(sizes))
+}
+
+/// Dies young: all its buffers are freed before it returns.
+#[inline(never)]
+fn serve_request(sizes: &mut Sizes, buffers: usize) -> usize {
+    let mut answer = [const { None::<Block> }; 2 * BUFFERS];
+    for slot in answer.iter_mut().take(buffers) {
+        let size = sizes.between(64, 1000);
+        *slot = Some(Block::counted(zeros(size), &SERVE_REQUEST));
+    }
+    answer.into_iter().flatten().map(|block| block.free(&SERVE_REQUEST)).count()
+}
+
+/// Leaks: the block stays for as long as the process. Returns its size.
+#[inline(never)]
+fn forget_session(sizes: &mut Sizes) -> u64 {
+    let size = sizes.between(128, 896);
+    Block::counted(zeros(size), &FORGET_SESSION).forget();
+    size as u64
+}
+
+/// Keeps the cache full, until the end. It stays for the last count.
+#[inline(never)]
+pub fn cache_loop(running: &Running) {
+    let mut sizes = Sizes(77);
+    let mut pages = Vec::with_capacity(CACHE_PAGES);
+    pages.resize_with(CACHE_PAGES, || None);
+    let mut next = 0;
+    let mut due = Owed::new(PAGES_PER_SECOND);
+    let mut to_warm = CACHE_PAGES as u64;
+    running.each_tick(|time| {
+        for _ in 0..due.after(time) + std::mem::take(&mut to_warm) {
+            refresh_page(&mut sizes, &mut pages[next]);
+            next = (next + 1) % CACHE_PAGES;
+        }
+    });
+    std::mem::forget(pages);
+}
+
+#[inline(never)]
+fn refresh_page(sizes: &mut Sizes, slot: &mut Option<Block>) {
+    let page = fill_cache(sizes);
+    if let Some(old) = slot.replace(page) {
+        old.free(&FILL_CACHE);
+    }
+}
+
+/// Stays: a page lives until the cache has come round to it again.
+#[inline(never)]
+fn fill_cache(sizes: &mut Sizes) -> Block {
+    let size = sizes.between(128, 2048);
+    black_box(Block::counted(zeros(size), &FILL_CACHE))
+}

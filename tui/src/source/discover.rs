@@ -1,0 +1,376 @@
+//! Finding targets: sockets in the directories of this user, and, for a pid, in
+//! those that its process sees.
+//!
+//! A socket that refuses a connection is left over from a process that is gone,
+//! and is removed. It refuses also in the instant between its making and its
+//! first listening: so only those of some age are removed.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use heaptop_protocol::endpoint;
+use heaptop_protocol::message::{FromAgent, Hello, Status};
+
+use super::handshake::Greeted;
+use super::socket::{check_directory, own_uid};
+use super::{LinkError, Target};
+use crate::symbols::inner_pid;
+
+/// Time for a target to greet and to tell how it is.
+const PROBE: Duration = Duration::from_millis(300);
+/// Targets asked at the same time.
+const AT_ONCE: usize = 16;
+/// Age from which a socket that refuses is certainly left over.
+const LEFT_OVER: Duration = Duration::from_secs(2);
+
+/// A target that answered.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// Who and where.
+    pub target: Target,
+    /// How it is; `None` if it did not tell in time.
+    pub status: Option<Status>,
+}
+
+/// What there is.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// Targets, by pid.
+    pub targets: Vec<Found>,
+    /// What was met that is no target, a sentence each.
+    pub troubles: Vec<String>,
+}
+
+/// Looks for all targets of this user; as root, of every user.
+#[must_use]
+pub fn survey() -> Survey {
+    let uid = own_uid();
+    let mut directories: Vec<(PathBuf, u32)> =
+        endpoint::directories(|name| std::env::var_os(name), uid)
+            .into_iter()
+            .map(|directory| (directory, uid))
+            .collect();
+    if uid == 0 && std::env::var_os("HEAPTOP_DIR").is_none() {
+        directories.extend(others());
+    }
+    survey_in(&directories)
+}
+
+/// The directories of other users, with their owners.
+fn others() -> Vec<(PathBuf, u32)> {
+    let entries = |path: &str| std::fs::read_dir(path).into_iter().flatten().flatten();
+    let runtime = entries("/run/user").map(|entry| entry.path().join("heaptop"));
+    let temporary = entries("/tmp")
+        .filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"heaptop-"))
+        .map(|entry| entry.path());
+    runtime
+        .chain(temporary)
+        .filter_map(|path| {
+            let owner = std::fs::symlink_metadata(&path).ok()?.uid();
+            (owner != 0).then_some((path, owner))
+        })
+        .collect()
+}
+
+/// Looks into these directories, each with the user that must own it.
+fn survey_in(directories: &[(PathBuf, u32)]) -> Survey {
+    let mut survey = Survey::default();
+    let mut sockets = Vec::new();
+    for (directory, owner) in directories {
+        match check_directory(directory, *owner) {
+            Ok(true) => sockets.extend(sockets_in(directory)),
+            Ok(false) => {}
+            Err(error) => survey.troubles.push(error.to_string()),
+        }
+    }
+    for some in sockets.chunks(AT_ONCE) {
+        let probed: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = some.iter().map(|socket| scope.spawn(|| probe(socket))).collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        });
+        for (socket, probed) in some.iter().zip(probed) {
+            match probed {
+                Ok(found) => survey.targets.push(found),
+                Err(LinkError::Stale(_)) => remove_left_over(socket),
+                // It ended while we looked.
+                Err(LinkError::Missing(_)) => {}
+                Err(error) => survey.troubles.push(error.to_string()),
+            }
+        }
+    }
+    survey.targets.sort_by_key(|found| found.target.pid);
+    survey.targets.dedup_by_key(|found| found.target.pid);
+    survey
+}
+
+/// The sockets of agents in a directory.
+fn sockets_in(directory: &Path) -> Vec<PathBuf> {
+    let mut sockets: Vec<PathBuf> = std::fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| endpoint::pid(&entry.file_name()).is_some())
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket()))
+        .map(|entry| entry.path())
+        .collect();
+    sockets.sort();
+    sockets
+}
+
+fn remove_left_over(socket: &Path) {
+    let made = std::fs::symlink_metadata(socket).and_then(|m| m.modified());
+    let age = made.ok().and_then(|made| SystemTime::now().duration_since(made).ok());
+    if age.is_some_and(|age| age >= LEFT_OVER) {
+        // If it cannot be removed it will be met again: no harm.
+        let _ = std::fs::remove_file(socket);
+    }
+}
+
+/// Asks who listens at `socket`, and how it is.
+pub fn probe(socket: &Path) -> Result<Found, LinkError> {
+    let deadline = Instant::now() + PROBE;
+    let mut greeted = Greeted::open(socket, deadline)?;
+    let target = Target {
+        pid: greeted.peer.pid,
+        uid: greeted.peer.uid,
+        socket: socket.into(),
+        hello: greeted.hello.clone(),
+    };
+    let status = loop {
+        match greeted.next(socket, deadline) {
+            Ok(Some(FromAgent::Status(status))) => break Some(status),
+            Ok(_) => {}
+            // It is a target all the same, only its state is unknown.
+            Err(_) => break None,
+        }
+    };
+    Ok(Found { target, status })
+}
+
+/// Finds the socket of process `pid`, also where its directories are others
+/// than ours: in a container, a chroot, or by its own environment.
+pub fn socket_of(pid: u32) -> Result<PathBuf, String> {
+    let proc = PathBuf::from(format!("/proc/{pid}"));
+    let Ok(metadata) = std::fs::metadata(&proc) else {
+        return Err(format!("there is no process {pid}: see `heaptop list` for targets"));
+    };
+    let uid = metadata.uid();
+    let own = endpoint::directories(|name| std::env::var_os(name), own_uid());
+    let mut candidates: Vec<PathBuf> =
+        own.iter().map(|directory| endpoint::socket(directory, pid)).collect();
+
+    let environment = environment(pid);
+    let theirs = endpoint::directories(|name| environment.as_ref()?(name), uid);
+    let inner = inner_pid(pid).unwrap_or(pid);
+    let runtime = PathBuf::from(format!("/run/user/{uid}/heaptop"));
+    for directory in theirs.into_iter().chain([runtime]) {
+        let inside = directory.strip_prefix("/").unwrap_or(&directory);
+        candidates.push(endpoint::socket(&proc.join("root").join(inside), inner));
+    }
+
+    let mut trouble = None;
+    for candidate in candidates {
+        match probe(&candidate) {
+            Ok(found) if found.target.pid == pid => return Ok(candidate),
+            Ok(_) | Err(LinkError::Missing(_) | LinkError::Stale(_)) => {}
+            Err(error) => trouble = trouble.or(Some(error)),
+        }
+    }
+    let name = std::fs::read_to_string(proc.join("comm")).unwrap_or_default();
+    let name = name.trim();
+    Err(match trouble {
+        Some(error) => format!("cannot attach to process {pid} ({name}): {error}"),
+        None if environment.is_none() => format!(
+            "process {pid} ({name}) belongs to user {uid} and cannot be looked into: attach as that user or as root"
+        ),
+        None => format!(
+            "process {pid} ({name}) has no heaptop agent: link heaptop-agent into it and start it anew"
+        ),
+    })
+}
+
+/// The environment that process `pid` was started with; `None` if it is not to
+/// be seen.
+fn environment(pid: u32) -> Option<impl Fn(&str) -> Option<OsString>> {
+    let bytes = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    Some(move |name: &str| {
+        bytes.split(|&byte| byte == 0).find_map(|variable| {
+            let value = variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+            Some(OsString::from_vec(value.to_vec()))
+        })
+    })
+}
+
+/// How a target may be named on the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// By pid.
+    Pid(u32),
+    /// By its name.
+    Name(String),
+    /// By its socket.
+    Socket(PathBuf),
+}
+
+impl From<&str> for Wanted {
+    fn from(text: &str) -> Self {
+        if let Ok(pid) = text.parse() {
+            Self::Pid(pid)
+        } else if text.contains('/') {
+            Self::Socket(text.into())
+        } else {
+            Self::Name(text.into())
+        }
+    }
+}
+
+impl Wanted {
+    /// The socket of the one target that is meant; else a sentence.
+    pub fn socket(&self) -> Result<PathBuf, String> {
+        match self {
+            Self::Pid(pid) => socket_of(*pid),
+            Self::Socket(path) => Ok(path.clone()),
+            Self::Name(name) => choose(name, &survey().targets),
+        }
+    }
+}
+
+/// The target called `name`, or, without one, that whose name contains it.
+fn choose(name: &str, targets: &[Found]) -> Result<PathBuf, String> {
+    let exact: Vec<&Found> = targets.iter().filter(|f| f.target.hello.name == name).collect();
+    let found = if exact.is_empty() {
+        targets.iter().filter(|f| f.target.hello.name.contains(name)).collect()
+    } else {
+        exact
+    };
+    match &found[..] {
+        [] => Err(format!("no target is called {name}: see `heaptop list`")),
+        [one] => Ok(one.target.socket.clone()),
+        many => {
+            let pids: Vec<String> = many.iter().map(|f| f.target.pid.to_string()).collect();
+            Err(format!(
+                "{name} fits {} targets: say which by pid, {}",
+                many.len(),
+                pids.join(", ")
+            ))
+        }
+    }
+}
+
+/// What a target's greeting is called on lists.
+#[must_use]
+pub fn kind(hello: &Hello) -> &'static str {
+    use heaptop_protocol::message::AgentKind::{Linked, Ocaml, Preloaded};
+    match hello.kind {
+        Linked => "linked",
+        Preloaded => "preloaded",
+        Ocaml => "ocaml",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::fake::{self, Behaviour};
+    use std::os::unix::fs::PermissionsExt;
+
+    fn directory() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o700)).unwrap();
+        dir
+    }
+
+    fn look(dir: &Path) -> Survey {
+        survey_in(&[(dir.into(), own_uid())])
+    }
+
+    #[test]
+    fn targets_are_found_and_strangers_are_told() {
+        let dir = directory();
+        let _good = fake::serve(&dir.path().join("1.sock"), Behaviour::Normal);
+        let survey = look(dir.path());
+        let [found] = &survey.targets[..] else { panic!("{survey:?}") };
+        // The pid is the kernel's, not that of the file's name or of the greeting.
+        assert_eq!(found.target.pid, std::process::id());
+        assert_eq!(found.target.hello.name, fake::NAME);
+        assert_eq!(found.status.unwrap().samples, fake::SAMPLES);
+        assert_eq!(survey.troubles, [""; 0]);
+
+        let _garbage = fake::serve(&dir.path().join("2.sock"), Behaviour::Garbage);
+        let _silent = fake::serve(&dir.path().join("3.sock"), Behaviour::Silent);
+        std::fs::write(dir.path().join("4.sock"), "no socket").unwrap();
+        let survey = look(dir.path());
+        assert_eq!(survey.targets.len(), 1);
+        assert_eq!(survey.troubles.len(), 2, "{:?}", survey.troubles);
+        assert!(survey.troubles[0].contains("no heaptop"), "{:?}", survey.troubles);
+        assert!(survey.troubles[1].contains("does not answer"), "{:?}", survey.troubles);
+    }
+
+    #[test]
+    fn left_over_sockets_go_once_they_are_old() {
+        let dir = directory();
+        let path = dir.path().join("77.sock");
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        assert!(look(dir.path()).targets.is_empty());
+        assert!(path.exists(), "it may be about to listen");
+        let old = SystemTime::now() - Duration::from_secs(60);
+        let times =
+            rustix::fs::Timestamps { last_access: timespec(old), last_modification: timespec(old) };
+        let here = rustix::fs::CWD;
+        rustix::fs::utimensat(here, &path, &times, rustix::fs::AtFlags::empty()).unwrap();
+        assert_eq!(look(dir.path()).troubles, [""; 0]);
+        assert!(!path.exists());
+    }
+
+    fn timespec(time: SystemTime) -> rustix::fs::Timespec {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        rustix::fs::Timespec { tv_sec: since.as_secs().cast_signed(), tv_nsec: 0 }
+    }
+
+    #[test]
+    fn an_open_directory_is_not_trusted() {
+        let dir = directory();
+        let _good = fake::serve(&dir.path().join("1.sock"), Behaviour::Normal);
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        let survey = look(dir.path());
+        assert!(survey.targets.is_empty());
+        assert!(survey.troubles[0].contains("chmod 700"), "{:?}", survey.troubles);
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o700)).unwrap();
+        let survey = survey_in(&[(dir.path().into(), own_uid() + 1)]);
+        assert!(survey.troubles[0].contains("belongs to user"), "{:?}", survey.troubles);
+        assert!(look(&dir.path().join("none")).troubles.is_empty());
+    }
+
+    #[test]
+    fn a_target_is_named_by_pid_name_or_socket() {
+        assert_eq!(Wanted::from("12"), Wanted::Pid(12));
+        assert_eq!(Wanted::from("orders"), Wanted::Name("orders".into()));
+        assert_eq!(Wanted::from("./x"), Wanted::Socket("./x".into()));
+        let found = |pid, name: &str| Found {
+            target: Target {
+                pid,
+                uid: 0,
+                socket: PathBuf::from(format!("/{pid}")),
+                hello: Hello { name: name.into(), ..fake::hello() },
+            },
+            status: None,
+        };
+        let all = vec![found(1, "api"), found(2, "api-test"), found(3, "web"), found(4, "web")];
+        assert_eq!(choose("api", &all), Ok("/1".into()));
+        assert_eq!(choose("test", &all), Ok("/2".into()));
+        assert!(choose("web", &all).unwrap_err().contains("3, 4"));
+        assert!(choose("db", &all).unwrap_err().contains("no target is called db"));
+    }
+
+    #[test]
+    fn processes_without_an_agent_are_told_in_a_sentence() {
+        assert!(socket_of(1 << 30).unwrap_err().contains("there is no process"));
+        let mut sleeper = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(socket_of(sleeper.id()).unwrap_err().contains("no heaptop agent"));
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+    }
+}

@@ -153,7 +153,6 @@ fn a_held_order_holds_in_the_tree() {
     app.update(Message::Refresh, &f.session);
     assert_eq!(names(&app), before);
     press(&mut app, &f.session, &[c('o')]);
-    app.update(Message::Refresh, &f.session);
     assert_eq!(names(&app)[1], " right");
 }
 

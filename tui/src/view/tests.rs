@@ -119,7 +119,6 @@ fn the_order_is_held_while_numbers_move() {
     assert_eq!(order(&app)[..before.len()], before);
     assert!(text(&drawn(&app, size)).contains("ORDER HELD"));
     press(&mut app, &f.session, "o");
-    app.update(Message::Refresh, &f.session);
     assert_eq!(order(&app)[1..], before);
 }
 
@@ -128,6 +127,7 @@ fn losses_are_red_and_said_by_kind() {
     let mut f = orders();
     f.losses.births = 12_345;
     f.losses.unsent = 7;
+    f.losses.thinned = 2;
     f.pass(0.5);
     let size = (120, 40);
     let app = run(&f.session, size, "");

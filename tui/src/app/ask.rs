@@ -12,6 +12,10 @@ use crate::session::figures::Estimate;
 impl App {
     /// What came with the stream, unless the screen is paused.
     pub(super) fn refresh(&mut self, session: &Session) {
+        let revision = Some(session.revision());
+        if std::mem::replace(&mut self.revision, revision) == revision {
+            return;
+        }
         let live = Live::of(session);
         if live != self.live {
             self.live = live;
@@ -56,7 +60,8 @@ impl App {
                     self.dirty = true;
                     c.tree = answer;
                 }
-                c.rows = c.tree.as_ref().map(|t| tree::rows(t, &c.opened)).unwrap_or_default();
+                let Callers { tree, rows, opened, .. } = &mut **c;
+                *rows = tree.as_ref().map(|t| tree::rows(t, opened)).unwrap_or_default();
             }
             Some(Screen::Callsites(_) | Screen::Help { .. }) | None => {
                 let mut answer = query::callsites(session, &self.question);

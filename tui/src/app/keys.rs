@@ -170,6 +170,7 @@ pub const LEGEND: &[(&str, &str)] = &[
     ("trend", "in use over the last minutes, from 0 to its largest"),
     ("cost", "the agent's share of the process's CPU time"),
     ("dropped", "births are in no figure; stacks are in (other stacks); unsent are in totals only"),
+    ("thinned", "how often R was doubled because the agent's memory bound was reached"),
     ("cum, flat", "with everything below it; at it alone"),
 ];
 

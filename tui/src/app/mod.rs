@@ -101,6 +101,8 @@ pub struct App {
     /// Taken when the screen was paused.
     export: Option<Box<Request>>,
     note: Option<String>,
+    /// The session's revision at the last refresh.
+    revision: Option<u64>,
     dirty: bool,
 }
 
@@ -147,6 +149,7 @@ impl App {
             table: None,
             export: None,
             note: None,
+            revision: None,
             dirty: true,
         }
     }

@@ -47,7 +47,7 @@ pub struct Callers {
     pub tree: Option<Node>,
     /// The rows of `tree`.
     pub rows: Vec<TreeRow>,
-    /// What the user opened or closed.
+    /// Which branches are open.
     pub opened: Opened,
     /// The selected row.
     pub cursor: Cursor,

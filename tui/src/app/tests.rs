@@ -142,6 +142,21 @@ fn the_selection_follows_its_row() {
 }
 
 #[test]
+fn a_held_order_holds_in_the_tree() {
+    let mut f = fixture();
+    let mut app = app(&f.session);
+    press(&mut app, &f.session, &[KeyCode::Enter, c('o')]);
+    let before = names(&app);
+    let right = f.stack(&["main", "right", "big"]);
+    f.alloc(right, 5000);
+    f.pass(1.0);
+    app.update(Message::Refresh, &f.session);
+    assert_eq!(names(&app), before);
+    press(&mut app, &f.session, &[c('o')]);
+    assert_eq!(names(&app)[1], " right");
+}
+
+#[test]
 fn sorting_goes_through_the_columns_and_turns_round() {
     let f = fixture();
     let mut app = app(&f.session);
@@ -184,6 +199,21 @@ fn an_export_is_what_is_shown() {
     assert_eq!((focused.stacks.len(), sum(&focused)), (1, 1.0));
     assert_eq!(focused.total, tree(&app).tree.as_ref().unwrap().cum);
     assert_eq!(focused.focus.len(), 2);
+}
+
+#[test]
+fn an_exports_total_is_the_sum_of_its_stacks() {
+    let mut f = fixture();
+    // The callsite calls on: its callers are of its own blocks, its callees are not.
+    let deeper = f.stack(&["main", "left", "big", "deeper"]);
+    f.alloc(deeper, 7);
+    f.pass(1.0);
+    for keys in [vec![c('e')], vec![KeyCode::Enter, c('e')], vec![KeyCode::Enter, c('i'), c('e')]] {
+        let mut app = app(&f.session);
+        let request = exported(press(&mut app, &f.session, &keys));
+        let value = request.stacks.iter().map(|(_, w)| w).sum::<f64>();
+        assert_eq!(request.total, crate::session::figures::Estimate::Exact { value });
+    }
 }
 
 #[test]

@@ -1,16 +1,17 @@
 //! A tree of callers or callees as a list of rows: what is open is listed.
 //!
 //! A row is known by the path of keys that leads to it, since one function may
-//! stand in many branches. Without a word from the user a branch is open when
+//! stand in many branches. A branch that is seen for the first time is open when
 //! it carries a good part of the whole, so that the heavy path can be seen at
-//! once; what the user opened or closed stays so.
+//! once. From then on it stays as it is until the user opens or closes it: rows
+//! do not come and go because shares move.
 
 use std::collections::HashMap;
 
 use crate::query::{Label, Node, NodeKey};
 use crate::session::figures::Estimate;
 
-/// Branches with at least this share of the focus are open by themselves.
+/// Branches with at least this share of the focus are open at first.
 const OPEN_SHARE: f64 = 0.2;
 /// Rows are listed down to this depth: the bound of recursion here.
 const DEEPEST: usize = 512;
@@ -40,12 +41,12 @@ pub struct TreeRow {
     pub parent: usize,
 }
 
-/// What the user opened (`true`) or closed, by path.
+/// Which branches are open (`true`) or closed, by path, of those seen so far.
 pub type Opened = HashMap<u64, bool>;
 
-/// The rows of `root`.
+/// The rows of `root`; `opened` learns of the branches that are new.
 #[must_use]
-pub fn rows(root: &Node, opened: &Opened) -> Vec<TreeRow> {
+pub fn rows(root: &Node, opened: &mut Opened) -> Vec<TreeRow> {
     let mut rows = Vec::new();
     list(root, 0, 0, 0, opened, &mut rows);
     rows
@@ -56,13 +57,13 @@ fn list(
     parent_path: u64,
     depth: usize,
     parent: usize,
-    opened: &Opened,
+    opened: &mut Opened,
     rows: &mut Vec<TreeRow>,
 ) {
     let path = step(parent_path, node.key);
     let branches = !node.children.is_empty() && depth < DEEPEST;
     let by_itself = depth == 0 || node.share >= OPEN_SHARE;
-    let open = branches && opened.get(&path).copied().unwrap_or(by_itself);
+    let open = branches && *opened.entry(path).or_insert(by_itself);
     let index = rows.len();
     rows.push(TreeRow {
         path,
@@ -134,7 +135,7 @@ mod tests {
 
     #[test]
     fn heavy_branches_are_open() {
-        let rows = rows(&tree(), &Opened::new());
+        let rows = rows(&tree(), &mut Opened::new());
         assert_eq!(keys(&rows), [1, 2, 3, 4]);
         assert_eq!(rows.iter().map(|r| r.parent).collect::<Vec<_>>(), [0, 0, 1, 0]);
         assert!(rows[3].branches && !rows[3].open);
@@ -142,11 +143,21 @@ mod tests {
 
     #[test]
     fn what_the_user_did_stands() {
-        let all = rows(&tree(), &Opened::new());
-        let opened = Opened::from([(all[1].path, false), (all[3].path, true)]);
-        let now = rows(&tree(), &opened);
+        let all = rows(&tree(), &mut Opened::new());
+        let mut opened = Opened::from([(all[1].path, false), (all[3].path, true)]);
+        let now = rows(&tree(), &mut opened);
         assert_eq!(keys(&now), [1, 2, 4, 3]);
         assert_ne!(now[3].path, all[2].path, "one function in two branches is two rows");
+    }
+
+    #[test]
+    fn branches_stay_while_shares_move() {
+        let mut opened = Opened::new();
+        assert_eq!(keys(&rows(&tree(), &mut opened)), [1, 2, 3, 4]);
+        let mut moved = tree();
+        moved.children[0].share = 0.1;
+        moved.children[1].share = 0.7;
+        assert_eq!(keys(&rows(&moved, &mut opened)), [1, 2, 3, 4]);
     }
 
     #[test]

@@ -149,7 +149,12 @@ impl App {
                 self.ask(session);
             }
             Action::Pause => self.pause(session),
-            Action::Hold => self.order_held = !self.order_held,
+            Action::Hold => {
+                self.order_held = !self.order_held;
+                if !self.order_held {
+                    self.ask(session);
+                }
+            }
             Action::Reset => self.reset(session),
         }
         Vec::new()

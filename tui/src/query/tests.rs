@@ -94,7 +94,7 @@ fn callers_are_a_tree_from_the_callsite_to_the_root() {
     let tree = callers(&f.session, &focus, Direction::Callers, Metric::InUseBytes, "").unwrap();
     assert_eq!(
         picture(&tree),
-        "fill 307 307\n  fill 300 300\n    fill 300 300\n      main 300 –\n  \
+        "fill 307 307\n  fill 300 –\n    fill 300 –\n      main 300 –\n  \
          main 7 –\n    std::rt::lang_start 7 –\n"
     );
 }
@@ -126,7 +126,7 @@ fn callees_go_from_the_root_down() {
     let tree = callers(s, &[], Direction::Callees, Metric::InUseBytes, "").unwrap();
     assert_eq!(
         picture(&tree),
-        "(all) 427 –\n  main 420 –\n    fill 300 300\n      fill 300 300\n        fill 300 300\n    \
+        "(all) 427 –\n  main 420 –\n    fill 300 –\n      fill 300 –\n        fill 300 300\n    \
          serve 120 –\n      parse 100 100\n      fill 20 –\n        parse 20 20\n  \
          std::rt::lang_start 7 –\n    main 7 –\n      fill 7 7\n"
     );
@@ -231,6 +231,11 @@ fn a_tree_without_room_puts_the_small_together() {
     }
     let large = f.stack(&["main", "large"]);
     f.alloc(large, 5_000);
+    // A level deeper, when there is no room left: large ones still show.
+    for function in ["x", "y", "z"] {
+        let stack = f.stack(&["main", "other", function]);
+        f.alloc(stack, 1_000);
+    }
     f.report();
     let tree = callers(&f.session, &[], Direction::Callees, Metric::InUseBytes, "").unwrap();
     let main = &tree.children[0];
@@ -239,9 +244,26 @@ fn a_tree_without_room_puts_the_small_together() {
     assert_eq!(rest.key, NodeKey::SMALLER);
     let shown = main.children.len() - 1;
     assert!(shown <= 10_000);
-    assert_eq!(&*rest.label.function, format!("({} smaller)", 12_001 - shown));
+    assert_eq!(&*rest.label.function, format!("({} smaller)", 12_002 - shown));
     let sum: f64 = main.children.iter().map(|c| value(c.cum)).sum();
     assert_eq!(sum, value(main.cum));
+    let other = main.children.iter().find(|c| &*c.label.function == "other").unwrap();
+    let names: Vec<&str> = other.children.iter().map(|c| &*c.label.function).collect();
+    assert_eq!(names, ["x", "y", "z"]);
+}
+
+#[test]
+fn recursion_counts_once_from_its_innermost_call_up_and_its_outermost_down() {
+    let mut f = Fixture::new(1);
+    let stack = f.stack(&["main", "f", "g", "f", "leaf"]);
+    f.alloc(stack, 10);
+    f.report();
+    let tree = |direction| {
+        let focus = [key(&f.session, "f")];
+        picture(&callers(&f.session, &focus, direction, Metric::InUseBytes, "").unwrap())
+    };
+    assert_eq!(tree(Direction::Callers), "f 10 –\n  g 10 –\n    f 10 –\n      main 10 –\n");
+    assert_eq!(tree(Direction::Callees), "f 10 –\n  g 10 –\n    f 10 –\n      leaf 10 10\n");
 }
 
 #[test]
@@ -302,7 +324,8 @@ fn check(node: &Node, direction: Direction) {
     assert!(children <= value(node.cum) * (1.0 + 1e-9), "{}", picture(node));
     if direction == Direction::Callees {
         let here = if node.flat == Estimate::Unknown { 0.0 } else { value(node.flat) };
-        assert!(children + here >= value(node.cum) * (1.0 - 1e-9), "{}", picture(node));
+        let sum = children + here;
+        assert!((sum / value(node.cum) - 1.0).abs() < 1e-9, "{}", picture(node));
     }
     assert!((0.0..=1.0).contains(&node.share));
     for child in &node.children {

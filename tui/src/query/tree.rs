@@ -214,6 +214,8 @@ impl Grower<'_> {
         }
     }
 
+    /// What allocates at a node itself are the stacks that end in it, not those
+    /// that only pass through its function.
     fn sprout(&self, parent: usize, node: Option<u32>, picks: Vec<Pick>, smaller: usize) -> Sprout {
         let book = self.session.book();
         let (mut cum, mut flat) = (Total::default(), None);
@@ -221,7 +223,7 @@ impl Grower<'_> {
             let totals = &self.session.numbers()[pick.stack as usize].totals;
             let total = of_metric(totals, self.metric);
             cum.merge(&total);
-            if Some(book.stacks()[pick.stack as usize].callsite()) == node {
+            if pick.cursor as usize + 1 == book.stacks()[pick.stack as usize].path.len() {
                 flat.get_or_insert_with(Total::default).merge(&total);
             }
         }

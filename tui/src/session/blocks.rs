@@ -80,11 +80,9 @@ impl Blocks {
         self.living.len()
     }
 
-    /// A birth, of callstack `stack`. Whether the block is new here.
+    /// A birth, of callstack `stack`. Whether the block is new here. A block's
+    /// events keep their order, so it cannot be dead already.
     pub fn birth(&mut self, block: &LiveBlock, stack: u32) -> bool {
-        if self.is_dead(block.id) {
-            return false;
-        }
         self.insert(block, stack)
     }
 

@@ -28,6 +28,8 @@ use std::sync::Arc;
 pub const MOST_STACKS: usize = 1 << 20;
 /// Most frames of all callstacks together.
 const MOST_FRAMES: usize = 1 << 25;
+/// Most different frames.
+const MOST_DIFFERENT_FRAMES: usize = 1 << 22;
 /// Most frames of one callstack; more are cut at the root end.
 const MOST_DEPTH: usize = 512;
 /// Most functions inlined into one frame; more are cut inside.
@@ -142,8 +144,12 @@ impl Book {
     /// A callstack is defined, or defined anew. Its place in [`Self::stacks`].
     pub fn define_stack(&mut self, stack: &Callstack) -> u32 {
         let cut = stack.frames.len().saturating_sub(MOST_DEPTH);
-        let frames: Box<[u32]> =
-            stack.frames[cut..].iter().map(|frame| self.frame(*frame)).collect();
+        let frames = &stack.frames[cut..];
+        if self.frames.len() + frames.len() > MOST_DIFFERENT_FRAMES {
+            self.refused += 1;
+            return self.stack(StackId::OTHER);
+        }
+        let frames: Box<[u32]> = frames.iter().map(|frame| self.frame(*frame)).collect();
         let end = if cut > 0 { End::Truncated } else { stack.end };
         self.put_stack(stack.id, frames, Some(end))
     }
@@ -158,12 +164,19 @@ impl Book {
 
     fn put_stack(&mut self, id: StackId, frames: Box<[u32]>, end: Option<End>) -> u32 {
         let known = self.by_id.get(&id).copied();
+        if let Some(at) = known {
+            let old = &self.stacks[at as usize];
+            if old.frames == frames && old.end == end {
+                return at;
+            }
+        }
         let full = self.frames_held + frames.len() > MOST_FRAMES
             || (known.is_none() && self.stacks.len() >= MOST_STACKS);
         if full && id != StackId::OTHER {
             self.refused += 1;
             return known.unwrap_or_else(|| self.stack(StackId::OTHER));
         }
+        // Of a stack defined anew the old frames stay counted: their lists keep it.
         self.frames_held += frames.len();
         let at = known.unwrap_or(self.stacks.len() as u32);
         for &frame in frames.iter().collect::<FxHashSet<_>>() {
@@ -172,7 +185,6 @@ impl Book {
         if known.is_some() {
             self.leave_group(at);
             let old = &mut self.stacks[at as usize];
-            self.frames_held -= old.frames.len();
             old.frames = frames;
             old.end = end;
         } else {
@@ -269,8 +281,14 @@ impl Book {
     }
 
     fn derive(&mut self, at: u32) {
+        // A stack that does not reach its thread's first function says so.
+        let cut = match self.stacks[at as usize].end {
+            Some(End::Truncated) => Some(self.words("(cut: deeper than is captured)")),
+            Some(End::NoUnwindInfo) => Some(self.words("(no unwind information)")),
+            Some(End::Complete) | None => None,
+        };
         let stack = &self.stacks[at as usize];
-        let mut path: Vec<u32> = Vec::with_capacity(stack.frames.len());
+        let mut path: Vec<u32> = Vec::with_capacity(stack.frames.len() + 1);
         // How long the path is up to the innermost frame of each owner.
         let (mut program, mut runtime) = (0, 0);
         for &frame in &stack.frames {
@@ -301,6 +319,9 @@ impl Book {
             let label = Label { function: format!("{} (runtime)", inner.function).into(), ..inner };
             let key = self.nodes[path[last] as usize].key;
             path[last] = self.intern(&(3u8, key.0), label);
+        }
+        if !self.stacks[at as usize].frames.is_empty() {
+            path.splice(..0, cut);
         }
         self.stacks[at as usize].path = path.into();
     }

@@ -150,7 +150,11 @@ fn items(app: &App) -> Vec<Item> {
     push("alloc", format::estimate(&s.allocated_rate, Unit::BytesPerSecond), 90);
     push("promoted", format::ratio(&s.promotion), 85);
     if let Some(r) = s.interval_bytes {
-        push("", known(format::interval(r)), 80);
+        let thinned = match app.live().losses.thinned {
+            0 => String::new(),
+            n => format!(", thinned {n}×"),
+        };
+        push("", known(format!("{}{thinned}", format::interval(r))), 80);
     }
     if let Some(rate) = s.samples_per_second {
         push("", known(format!("{} samples/s", format::count(rate, 3, Rounding::Nearest))), 60);

@@ -159,7 +159,7 @@ mod tests {
     fn headings_keep_their_mark() {
         assert_eq!(heading("in use", "▼", Fields(8, 5)), "in use ▼");
         assert_eq!(heading("cum", "", Fields(8, 5)), "     cum");
-        assert_eq!(heading("dies young", "▲", Fields(6, 5)), "dies young▲");
+        assert_eq!(heading("dies young", "▲", Fields(6, 5)), "dies young ▲");
         assert_eq!(heading("lifetime", "▼", Fields(8, 0)), "lifetim▼");
     }
 

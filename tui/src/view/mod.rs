@@ -30,6 +30,8 @@ mod layout;
 mod names;
 mod plain;
 mod spark;
+#[cfg(test)]
+mod testing;
 pub mod text;
 
 use ratatui::Frame;

@@ -10,7 +10,7 @@ use super::*;
 use crate::query::{self, Question, Row, Table};
 use heaptop_protocol::callstack::{Callstack, End};
 use heaptop_protocol::event::Moment;
-use heaptop_protocol::ids::BlockId;
+use heaptop_protocol::ids::{BlockId, ModuleId};
 use heaptop_protocol::message::Losses;
 use heaptop_protocol::message::{Dropped, Sampling, SnapshotBegin, Stopped};
 use std::collections::BTreeSet;
@@ -243,7 +243,7 @@ fn losses_are_told_before_the_next_status() {
     let mut f = Fixture::new(1);
     f.say(Dropped { events: 7 });
     assert_eq!(f.session.losses().unsent, 7);
-    f.losses = Losses { births: 1, stacks: 2, unsent: 9, thinned: 0 };
+    f.losses = Losses { births: 1, stacks: 2, unsent: 9, thinned: 3 };
     f.report();
     assert_eq!(f.session.losses(), f.losses);
 }

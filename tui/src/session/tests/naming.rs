@@ -54,3 +54,54 @@ fn stacks_without_program_code_are_said_to_be_so() {
     assert_eq!(row(&f.session, "(other stacks)").figures.in_use_bytes, exact(2.0));
     assert_eq!(row(&f.session, "(undefined callstack)").figures.in_use_bytes, exact(3.0));
 }
+
+#[test]
+fn stacks_that_were_cut_say_so_at_their_root() {
+    use heaptop_protocol::callstack::{Callstack, End};
+    let mut f = Fixture::new(1);
+    f.name(&["fill"]);
+    for (id, end) in [(7, End::Truncated), (8, End::NoUnwindInfo), (9, End::Complete)] {
+        let frames = vec![f.frame("fill")];
+        f.say(Callstack { id: StackId(id), frames, end });
+        f.name(&["fill"]);
+        f.alloc(StackId(id), 10);
+    }
+    f.report();
+    assert_eq!(row(&f.session, "fill").figures.in_use_bytes, exact(30.0));
+    let mut roots: Vec<String> = query::stacks(&f.session, &[], query::Metric::InUseBytes, "")
+        .iter()
+        .map(|(path, _)| path[0].function.to_string())
+        .collect();
+    roots.sort();
+    assert_eq!(roots, ["(cut: deeper than is captured)", "(no unwind information)", "fill"]);
+}
+
+/// Against the rules of the wire, but nothing may be counted twice.
+#[test]
+fn a_stack_defined_anew_moves() {
+    let mut f = Fixture::new(1);
+    let stack = f.stack(&["main", "left"]);
+    f.alloc(stack, 10);
+    f.report();
+    f.name(&["right"]);
+    let frames = vec![f.frame("main"), f.frame("right")];
+    f.say(Callstack { id: stack, frames, end: End::Complete });
+    f.name(&["main", "right"]);
+    let rows = table(&f.session).rows;
+    assert_eq!(rows.len(), 1);
+    assert_eq!((&*rows[0].label.function, rows[0].figures.in_use_bytes), ("right", exact(10.0)));
+}
+
+#[test]
+fn a_module_defined_anew_renames_bare_frames() {
+    let mut f = Fixture::new(1);
+    let stack = f.bare_stack(&["main", "jit"]);
+    f.alloc(stack, 10);
+    f.report();
+    f.session.take_wanted_frames();
+    let module = f.session.modules()[&ModuleId(1)].clone();
+    f.say(heaptop_protocol::callstack::Module { path: "/tmp/new\u{7}".into(), ..module });
+    let rows = table(&f.session).rows;
+    assert!(rows[0].label.function.starts_with("new\u{fffd}+0x"), "{:?}", rows[0].label);
+    assert_eq!(f.session.take_wanted_frames().len(), 2, "asked for again");
+}

@@ -37,6 +37,41 @@ fn a_snapshot_that_is_not_whole_sweeps_nothing() {
     assert_eq!(living(&f.session), [id].into());
 }
 
+/// The moment of a snapshot's begin may be older than events sent before it.
+#[test]
+fn blocks_born_since_the_begin_stay_unlisted() {
+    let mut f = Fixture::new(1);
+    let stack = f.stack(&["main", "fill"]);
+    let at = f.now();
+    let id = f.alloc(stack, 64);
+    f.say(SnapshotBegin { at });
+    let at = f.now();
+    f.say(SnapshotEnd { at, blocks: 0 });
+    assert_eq!(living(&f.session), [id].into());
+}
+
+/// Blocks that were old when the viewer came say nothing of how many die young.
+#[test]
+fn listed_blocks_are_followed_from_their_listing_on() {
+    let mut f = Fixture::new(1);
+    let stack = f.stack(&["main", "fill"]);
+    for _ in 0..40 {
+        f.birth(stack, 64);
+    }
+    f.time_ns += 100_000_000_000;
+    f.snapshot();
+    assert_eq!(f.session.live_block_count(), 40);
+    for _ in 0..30 {
+        let id = f.alloc(stack, 64);
+        f.time_ns += 2_000_000;
+        f.free(id);
+    }
+    f.pass(1.0);
+    let lifetime = row(&f.session, "fill").figures.lifetime;
+    let Lifetime::Median { ns, .. } = lifetime else { panic!("{lifetime:?}") };
+    assert!((1.7e6..2.3e6).contains(&ns), "{ns}");
+}
+
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Alloc,

@@ -1,0 +1,165 @@
+//! What the tests of the screens share: a target to look at, keys, and drawn
+//! screens as text.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use ratatui::style::{Color, Modifier, Style};
+
+use super::draw;
+use crate::app::{App, Effect, Message, Options};
+use crate::session::Session;
+use crate::session::fixture::Fixture;
+
+/// A service with a cache that stays, sessions that leak, buffers and requests
+/// that die young, half a minute after its start.
+pub(super) fn orders() -> Fixture {
+    let mut f = Fixture::new(64 << 10);
+    let http =
+        ["main@orders/src/main.rs:12", "tokio::runtime::Runtime::block_on@tokio/src/rt.rs:301"];
+    let stack = |f: &mut Fixture, leaf: &[&str]| {
+        let path: Vec<&str> = http.iter().chain(leaf).copied().collect();
+        f.stack(&path)
+    };
+    let cache = stack(
+        &mut f,
+        &[
+            "orders::warm_up@orders/src/main.rs:40",
+            "orders::cache::fill_cache@orders/src/cache.rs:88",
+        ],
+    );
+    let login = stack(
+        &mut f,
+        &[
+            "orders::http::serve_request@orders/src/http.rs:131",
+            "orders::auth::forget_session@orders/src/auth.rs:41",
+        ],
+    );
+    let grow = stack(
+        &mut f,
+        &[
+            "orders::http::serve_request@orders/src/http.rs:140",
+            "orders::http::read_body@orders/src/http.rs:77",
+            "bytes::buf::Buf::grow@bytes/src/buf.rs:210",
+        ],
+    );
+    let parse = stack(
+        &mut f,
+        &[
+            "orders::http::serve_request@orders/src/http.rs:140",
+            "<httparse::Parser<'_, alloc::vec::Vec<u8>> as httparse::Parse>::parse_header@httparse/src/lib.rs:97",
+        ],
+    );
+    let admin = stack(
+        &mut f,
+        &[
+            "orders::admin::dump@orders/src/admin.rs:9",
+            "orders::cache::fill_cache@orders/src/cache.rs:88",
+        ],
+    );
+    let bare = f.bare_stack(&["main@orders/src/main.rs:12", "no name"]);
+    for i in 0..120 {
+        let block = f.alloc(cache, 1024);
+        f.promote(block);
+        if i % 20 == 0 {
+            f.alloc(admin, 4096);
+        }
+    }
+    f.alloc(bare, 300_000);
+    for _ in 0..60 {
+        f.pass(0.5);
+        let kept = f.alloc(login, 700);
+        f.promote(kept);
+        let buffer = f.alloc(grow, 48_000);
+        let header = f.alloc(parse, 64);
+        f.pass(0.002);
+        f.free(buffer);
+        f.free(header);
+    }
+    f.pass(0.5);
+    f
+}
+
+pub(super) fn key(code: KeyCode) -> Message {
+    Message::Key(KeyEvent::new(code, KeyModifiers::NONE))
+}
+
+/// Starts at a size and takes keys: `⏎ ⎋ ↓ → ←` and characters.
+pub(super) fn run(session: &Session, (width, height): (u16, u16), keys: &str) -> App {
+    let mut app = App::new(Options { color: true, ascii: false });
+    app.update(Message::Resize(width, height), session);
+    app.update(Message::Refresh, session);
+    press(&mut app, session, keys);
+    app
+}
+
+pub(super) fn press(app: &mut App, session: &Session, keys: &str) -> Vec<Effect> {
+    keys.chars()
+        .flat_map(|c| {
+            let code = match c {
+                '⏎' => KeyCode::Enter,
+                '⎋' => KeyCode::Esc,
+                '↓' => KeyCode::Down,
+                '→' => KeyCode::Right,
+                '←' => KeyCode::Left,
+                '⇥' => KeyCode::Tab,
+                c => KeyCode::Char(c),
+            };
+            app.update(key(code), session)
+        })
+        .collect()
+}
+
+pub(super) fn drawn(app: &App, (width, height): (u16, u16)) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(app, frame)).unwrap();
+    terminal.backend().buffer().clone()
+}
+
+/// The lines of a buffer, without the spaces at their ends.
+pub(super) fn text(buffer: &Buffer) -> String {
+    let width = usize::from(buffer.area.width);
+    buffer
+        .content
+        .chunks(width.max(1))
+        .map(|row| {
+            let mut line = String::new();
+            let mut covered = 0;
+            for cell in row {
+                // A wide character covers the cell behind it.
+                if covered == 0 {
+                    line.push_str(cell.symbol());
+                    covered = super::text::width(cell.symbol()).saturating_sub(1);
+                } else {
+                    covered -= 1;
+                }
+            }
+            line.trim_end().to_owned() + "\n"
+        })
+        .collect()
+}
+
+/// One letter a cell: `r`ed, `R`everse, `b`old, `d`im, `.` plain.
+pub(super) fn styles(buffer: &Buffer) -> String {
+    let letter = |style: Style| {
+        let has = |m| style.add_modifier.contains(m);
+        match style.fg {
+            Some(Color::Red) => 'r',
+            _ if has(Modifier::REVERSED) => 'R',
+            _ if has(Modifier::BOLD) => 'b',
+            _ if has(Modifier::DIM) => 'd',
+            _ => '.',
+        }
+    };
+    let width = usize::from(buffer.area.width);
+    buffer
+        .content
+        .chunks(width)
+        .map(|row| row.iter().map(|c| letter(c.style())).collect::<String>() + "\n")
+        .collect()
+}
+
+pub(super) fn screen(session: &Session, size: (u16, u16), keys: &str) -> String {
+    text(&drawn(&run(session, size, keys), size))
+}

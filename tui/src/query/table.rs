@@ -7,7 +7,10 @@ use crate::session::Session;
 use crate::session::figures::{Estimate, Lifetime, Ratio};
 use std::cmp::Ordering;
 
-/// A row for each callsite that the question's filter takes, in its order.
+/// A row for each callsite that the question's filter takes, in its order. Rows
+/// are whole: one stack that fits brings all of its callsite. (Trees leave out the
+/// stacks that do not fit.) Costs a pass over all callstacks: ask anew when
+/// [`Session::revision`] or the question has changed, not for every frame.
 #[must_use]
 pub fn callsites(session: &Session, question: &Question) -> Table {
     let book = session.book();

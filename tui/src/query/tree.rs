@@ -173,7 +173,7 @@ impl Grower<'_> {
                 break;
             }
         }
-        self.assemble(sprouts, root, whole)
+        self.assemble(&sprouts, root, whole)
     }
 
     fn branch(&self, parent: usize, picks: &[Pick], whole: f64, sprouts: &mut Vec<Sprout>) {
@@ -230,43 +230,48 @@ impl Grower<'_> {
         Sprout { parent, node, picks, smaller, cum, flat }
     }
 
-    fn assemble(&self, sprouts: Vec<Sprout>, root: Option<NodeKey>, whole: f64) -> Node {
-        let book = self.session.book();
+    fn assemble(&self, sprouts: &[Sprout], root: Option<NodeKey>, whole: f64) -> Node {
         let mut children: Vec<Vec<Node>> = Vec::new();
         children.resize_with(sprouts.len(), Vec::new);
-        let mut nodes = sprouts.into_iter().enumerate().rev();
-        loop {
-            let Some((at, sprout)) = nodes.next() else {
-                unreachable!("the root is always there");
-            };
-            let (key, label) = match sprout.node {
-                Some(node) => {
-                    let info = &book.nodes()[node as usize];
-                    (info.key, info.label.clone())
-                }
-                None if sprout.smaller > 0 => {
-                    let function = format!("({} smaller)", sprout.smaller).into();
-                    (NodeKey::SMALLER, Label { function, location: "".into(), named: true })
-                }
-                None => (root.unwrap_or(NodeKey::ALL), all_label()),
-            };
-            let mut below = std::mem::take(&mut children[at]);
-            below.reverse();
-            let size = value(&sprout.cum, self.metric);
-            let node = Node {
-                key,
-                label,
-                cum: estimate_of(self.session, &sprout.cum, self.metric),
-                flat: sprout.flat.map_or(Estimate::Unknown, |flat| {
-                    estimate_of(self.session, &flat, self.metric)
-                }),
-                share: if whole > 0.0 { (size / whole).min(1.0) } else { 0.0 },
-                children: below,
-            };
-            if at == 0 {
-                return node;
+        // Children stand behind their parents: from the end on, all of a node's
+        // children are ready when it is reached.
+        for (at, sprout) in sprouts.iter().enumerate().skip(1).rev() {
+            let below = std::mem::take(&mut children[at]);
+            children[sprout.parent].push(self.node(sprout, below, root, whole));
+        }
+        let below = std::mem::take(&mut children[0]);
+        self.node(&sprouts[0], below, root, whole)
+    }
+
+    /// `below` are the children, last first.
+    fn node(
+        &self,
+        sprout: &Sprout,
+        mut below: Vec<Node>,
+        root: Option<NodeKey>,
+        whole: f64,
+    ) -> Node {
+        below.reverse();
+        let (key, label) = match sprout.node {
+            Some(node) => {
+                let info = &self.session.book().nodes()[node as usize];
+                (info.key, info.label.clone())
             }
-            children[sprout.parent].push(node);
+            None if sprout.smaller > 0 => {
+                let function = format!("({} smaller)", sprout.smaller).into();
+                (NodeKey::SMALLER, Label { function, location: "".into(), named: true })
+            }
+            None => (root.unwrap_or(NodeKey::ALL), all_label()),
+        };
+        let estimate = |total: &Total| estimate_of(self.session, total, self.metric);
+        let size = value(&sprout.cum, self.metric);
+        Node {
+            key,
+            label,
+            cum: estimate(&sprout.cum),
+            flat: sprout.flat.as_ref().map_or(Estimate::Unknown, estimate),
+            share: if whole > 0.0 { (size / whole).min(1.0) } else { 0.0 },
+            children: below,
         }
     }
 }

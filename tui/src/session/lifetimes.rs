@@ -1,6 +1,6 @@
 //! What is kept of the lives of one callstack's blocks, for survival curves.
 //!
-//! Exits and late entries are counted by age, in [`survival::BUCKETS`]. Living
+//! Exits and late entries are counted by age, in the buckets of the survival curve. Living
 //! blocks are counted by time of birth, since their ages move: in slots no wider
 //! than an eighth of their age, the resolution of the buckets. Slots grow
 //! together as they age, so a callstack with millions of old blocks has a few

@@ -100,7 +100,7 @@ fn a_module_defined_anew_renames_bare_frames() {
     f.report();
     f.session.take_wanted_frames();
     let module = f.session.modules()[&ModuleId(1)].clone();
-    f.say(heaptop_protocol::callstack::Module { path: "/tmp/new\u{7}".into(), ..module });
+    f.say(heaptop_protocol::callstack::Module { path: "/opt/new\u{7}".into(), ..module });
     let rows = table(&f.session).rows;
     assert!(rows[0].label.function.starts_with("new\u{fffd}+0x"), "{:?}", rows[0].label);
     assert_eq!(f.session.take_wanted_frames().len(), 2, "asked for again");

@@ -6,3 +6,4 @@ mod exact;
 mod httpd;
 mod manners;
 mod near;
+mod shown;

@@ -1,1 +1,7 @@
-fn main() {}
+//! The viewer's program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    heaptop::cli::main()
+}

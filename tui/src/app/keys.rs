@@ -132,10 +132,11 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('s')] "s" "sort" SITES SortColumn "sort by the next column";
     [char('S')] "S" "" SITES SortDirection "turn the order round";
     [char('i')] "i" "invert" TREE Invert "callers of the focus, or what it calls";
-    [char('m')] "m" "metric" LISTS Metric "what trees and exports count: in use, allocated, promoted, short-lived";
+    [char('m')] "m" "metric" TREE Metric "count in use, allocated, promoted or short-lived";
+    [char('m')] "m" "" SITES Metric "what an export counts";
     [char(' ')] "Space" "pause" LISTS Pause "pause the screen; the stream goes on";
-    [char('o')] "o" "hold order" LISTS Hold "hold the order of rows while numbers move";
     [char('e')] "e" "export" LISTS Export "write what is shown as a flamegraph (SVG)";
+    [char('o')] "o" "hold order" LISTS Hold "hold the order of rows while numbers move";
     [char('?')] "?" "help" EVERYWHERE Help "this help";
     [char('q')] "q" "quit" EVERYWHERE Quit "quit; the target goes on";
     [char('1')] "1" "" EVERYWHERE Callsites "callsites";
@@ -165,6 +166,10 @@ pub const LEGEND: &[(&str, &str)] = &[
     ("dim", "fewer than 5 samples stand behind it"),
     ("promoted", "share of the bytes born young that outlived the nursery's cycle"),
     ("dies young", "the rest of them"),
+    ("lifetime", "half of the blocks are dead by then; > when over half outlive it"),
+    ("trend", "in use over the last minutes, from 0 to its largest"),
+    ("cost", "the agent's share of the process's CPU time"),
+    ("dropped", "births are in no figure; stacks are in (other stacks); unsent are in totals only"),
     ("cum, flat", "with everything below it; at it alone"),
 ];
 

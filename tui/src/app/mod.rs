@@ -14,8 +14,10 @@
 //! stacks for an export are taken together with what is shown, so that both say
 //! the same.
 
+mod ask;
 pub mod cursor;
 pub mod keys;
+mod moves;
 pub mod rooms;
 mod screens;
 pub mod summary;
@@ -234,20 +236,23 @@ impl App {
         self.prompt.as_ref().map(|p| (p.input.value(), p.input.visual_cursor()))
     }
 
-    /// What must be read before all else: trouble first, then news, then notices.
+    /// What must be read: news until the next key, else trouble, else notices.
     #[must_use]
     pub fn sentence(&self) -> Option<String> {
-        self.live
-            .trouble()
-            .or_else(|| self.note.clone())
+        self.note
+            .clone()
+            .or_else(|| self.live.trouble())
             .or_else(|| self.live.notices.last().cloned())
     }
 
     /// Lines of each part of the screen.
     #[must_use]
     pub fn rooms(&self) -> Rooms {
+        // About so many: words are not broken, so a little less fits into a line.
+        let line = usize::from(self.size.0).saturating_sub(8).max(1);
+        let lines = |sentence: String| (sentence.chars().count().div_ceil(line)).min(9) as u16;
         let wishes = Wishes {
-            sentence: self.sentence().is_some(),
+            sentence: self.sentence().map_or(0, lines),
             filter: self.prompt.is_some() || !self.question.filter.is_empty(),
             list: !matches!(self.screen(), Screen::Help { .. }),
             total: matches!(self.screen(), Screen::Callsites(_)),

@@ -4,6 +4,9 @@
 //! The order in which parts get room as the screen grows: body, key bar, title,
 //! a sentence that must be read, heading, figures, filter, curve, total, rules.
 
+/// Most lines of a sentence.
+const MOST_SENTENCE: u16 = 3;
+
 /// Lines of each part, from top to bottom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rooms {
@@ -34,10 +37,11 @@ pub struct Rooms {
 }
 
 /// What wants room.
+#[expect(clippy::struct_excessive_bools, reason = "each is one part that is there or not")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wishes {
-    /// There is a sentence.
-    pub sentence: bool,
+    /// Lines of the sentence; 0: there is none.
+    pub sentence: u16,
     /// There is a filter.
     pub filter: bool,
     /// The body is a list with a heading.
@@ -60,7 +64,7 @@ pub fn divide(width: u16, height: u16, wishes: Wishes) -> Rooms {
     };
     rooms.bar = give(true, 1, 2);
     rooms.title = give(true, 1, 3);
-    rooms.sentence = give(wishes.sentence, 1, 4);
+    rooms.sentence = give(wishes.sentence > 0, 1, 4);
     rooms.heading = give(wishes.list, 1, 4);
     rooms.figures = give(true, 1, 5);
     rooms.filter = give(wishes.filter, 1, 6);
@@ -76,6 +80,7 @@ pub fn divide(width: u16, height: u16, wishes: Wishes) -> Rooms {
     rooms.curve = give(true, 1, 10);
     rooms.total = give(wishes.total, 1, 12);
     rooms.figures += give(true, figures - 1, 14);
+    rooms.sentence += give(wishes.sentence > 1, wishes.sentence.clamp(1, MOST_SENTENCE) - 1, 16);
     rooms.upper_rule = give(true, 1, 18);
     rooms.lower_rule = give(true, 1, 18);
     rooms.curve += give(true, 2, 40);
@@ -93,7 +98,7 @@ mod tests {
             for width in [0, 1, 20, 80, 160, 300] {
                 for bits in 0..32 {
                     let wishes = Wishes {
-                        sentence: bits & 1 > 0,
+                        sentence: (bits & 1) * 5,
                         filter: bits & 2 > 0,
                         list: bits & 4 > 0,
                         total: bits & 8 > 0,

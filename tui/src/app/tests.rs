@@ -1,1 +1,284 @@
+//! What keys do, without a screen.
 
+use super::*;
+use crate::query::Direction;
+use crate::session::Session;
+use crate::session::fixture::Fixture;
+use crossterm::event::{KeyCode, KeyEventKind, KeyModifiers};
+
+/// `big` under `left` and `right`, `small` under `right`; exact figures.
+fn fixture() -> Fixture {
+    let mut f = Fixture::new(1);
+    let left = f.stack(&["main", "left", "big"]);
+    let right = f.stack(&["main", "right", "big"]);
+    let small = f.stack(&["main", "right", "small"]);
+    f.alloc(left, 600);
+    f.alloc(right, 300);
+    f.alloc(small, 100);
+    f.pass(1.0);
+    f
+}
+
+fn app(session: &Session) -> App {
+    let mut app = App::new(Options { color: false, ascii: false });
+    app.update(Message::Resize(80, 24), session);
+    app.update(Message::Refresh, session);
+    app
+}
+
+fn press(app: &mut App, session: &Session, codes: &[KeyCode]) -> Vec<Effect> {
+    codes
+        .iter()
+        .flat_map(|&c| app.update(Message::Key(KeyEvent::new(c, KeyModifiers::NONE)), session))
+        .collect()
+}
+
+fn c(character: char) -> KeyCode {
+    KeyCode::Char(character)
+}
+
+fn tree(app: &App) -> &Callers {
+    match app.screen() {
+        Screen::Callers(callers) => callers,
+        other => panic!("the callers should be shown, not {other:?}"),
+    }
+}
+
+/// The rows of the tree, indented.
+fn names(app: &App) -> Vec<String> {
+    tree(app).rows.iter().map(|r| format!("{}{}", " ".repeat(r.depth), r.label.function)).collect()
+}
+
+fn selected(app: &App) -> String {
+    match app.screen() {
+        Screen::Callsites(cursor) => {
+            app.table().unwrap().rows[cursor.index()].label.function.to_string()
+        }
+        Screen::Callers(callers) => callers.rows[callers.cursor.index()].label.function.to_string(),
+        Screen::Help { .. } => String::new(),
+    }
+}
+
+#[test]
+fn enter_drills_and_escape_comes_back() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    press(&mut app, &f.session, &[KeyCode::Enter]);
+    assert_eq!(names(&app), ["big", " left", "  main", " right", "  main"]);
+    press(&mut app, &f.session, &[KeyCode::End, KeyCode::Enter]);
+    assert_eq!(names(&app), ["main"]);
+    let crumbs: Vec<&str> = tree(&app).crumbs.iter().map(|l| &*l.function).collect();
+    assert_eq!(crumbs, ["big", "right", "main"], "every frame on the way is in the focus");
+    press(&mut app, &f.session, &[KeyCode::Esc]);
+    assert_eq!((names(&app).len(), selected(&app).as_str()), (5, "main"));
+    press(&mut app, &f.session, &[KeyCode::Backspace]);
+    assert_eq!(selected(&app), "big");
+    press(&mut app, &f.session, &[KeyCode::Esc]);
+    assert_eq!(app.screens().len(), 1, "there is nothing below the callsites");
+}
+
+#[test]
+fn the_focus_itself_is_no_drill() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    press(&mut app, &f.session, &[KeyCode::Enter, KeyCode::Enter]);
+    assert_eq!(app.screens().len(), 2);
+}
+
+#[test]
+fn tab_goes_to_and_fro_and_keeps_the_drill() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    press(&mut app, &f.session, &[c('2'), KeyCode::Down, KeyCode::Enter]);
+    assert_eq!(tree(&app).focus.len(), 2);
+    press(&mut app, &f.session, &[c('1')]);
+    assert!(matches!(app.screen(), Screen::Callsites(_)));
+    press(&mut app, &f.session, &[KeyCode::Tab]);
+    assert_eq!(tree(&app).focus.len(), 2);
+    press(&mut app, &f.session, &[KeyCode::Tab, KeyCode::Enter]);
+    assert_eq!(tree(&app).focus.len(), 1, "Enter drills anew");
+    assert_eq!(app.screens().len(), 2);
+}
+
+#[test]
+fn branches_open_and_close() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    press(&mut app, &f.session, &[KeyCode::Enter, KeyCode::Down, KeyCode::Left]);
+    assert_eq!(names(&app), ["big", " left", " right", "  main"]);
+    assert_eq!(selected(&app), "left");
+    app.update(Message::Refresh, &f.session);
+    assert_eq!(names(&app).len(), 4, "what was closed stays closed");
+    press(&mut app, &f.session, &[c('l'), c('l')]);
+    assert_eq!((names(&app).len(), selected(&app).as_str()), (5, "main"));
+    press(&mut app, &f.session, &[c('h')]);
+    assert_eq!(selected(&app), "left", "left on a leaf goes to its parent");
+}
+
+#[test]
+fn inverting_shows_what_is_called() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    press(&mut app, &f.session, &[KeyCode::Enter, KeyCode::End, c('k'), KeyCode::Enter, c('i')]);
+    assert_eq!(tree(&app).direction, Direction::Callees);
+    assert_eq!(names(&app)[0], "right");
+    assert!(names(&app).contains(&" big".to_owned()));
+}
+
+#[test]
+fn the_selection_follows_its_row() {
+    let mut f = fixture();
+    let mut app = app(&f.session);
+    press(&mut app, &f.session, &[KeyCode::Down]);
+    assert_eq!(selected(&app), "small");
+    let small = f.stack(&["main", "right", "small"]);
+    f.alloc(small, 5000);
+    f.pass(1.0);
+    app.update(Message::Refresh, &f.session);
+    assert_eq!(selected(&app), "small");
+    assert_eq!(app.table().unwrap().rows[0].label.function.as_ref(), "small");
+    press(&mut app, &f.session, &[KeyCode::Down, c('g')]);
+    assert_eq!(selected(&app), "small");
+}
+
+#[test]
+fn sorting_goes_through_the_columns_and_turns_round() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    let first = |app: &App| app.table().unwrap().rows[0].label.function.to_string();
+    assert_eq!(first(&app), "big");
+    press(&mut app, &f.session, &[c('S')]);
+    assert_eq!(first(&app), "small");
+    let mut seen = Vec::new();
+    for _ in 0..COLUMNS.len() {
+        press(&mut app, &f.session, &[c('s')]);
+        seen.push(app.question().sort);
+    }
+    assert_eq!(seen.last(), Some(&Column::InUseBytes), "round once");
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), COLUMNS.len(), "every column once");
+    assert!(app.question().descending);
+}
+
+fn exported(effects: Vec<Effect>) -> Request {
+    match effects.into_iter().next() {
+        Some(Effect::Export(request)) => *request,
+        other => panic!("an export was expected, not {other:?}"),
+    }
+}
+
+#[test]
+fn an_export_is_what_is_shown() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    let sum = |r: &Request| r.stacks.iter().map(|(_, w)| w).sum::<f64>();
+    let whole = exported(press(&mut app, &f.session, &[c('e')]));
+    assert_eq!((whole.stacks.len(), sum(&whole)), (3, 1000.0));
+    assert_eq!(whole.total, app.table().unwrap().total.in_use_bytes);
+    assert_eq!((whole.target.as_str(), whole.pid), ("orders-api", 4711));
+
+    let keys = [KeyCode::Enter, KeyCode::Down, KeyCode::Enter, c('m'), c('e')];
+    let focused = exported(press(&mut app, &f.session, &keys));
+    assert_eq!(focused.metric, Metric::InUseObjects);
+    assert_eq!((focused.stacks.len(), sum(&focused)), (1, 1.0));
+    assert_eq!(focused.total, tree(&app).tree.as_ref().unwrap().cum);
+    assert_eq!(focused.focus.len(), 2);
+}
+
+#[test]
+fn a_paused_screen_exports_what_it_shows() {
+    let mut f = fixture();
+    let mut app = app(&f.session);
+    press(&mut app, &f.session, &[c(' ')]);
+    let more = f.stack(&["main", "later"]);
+    f.alloc(more, 5000);
+    f.pass(1.0);
+    app.update(Message::Refresh, &f.session);
+    let held = exported(press(&mut app, &f.session, &[c('e')]));
+    assert_eq!(held.total, app.table().unwrap().total.in_use_bytes);
+    assert_eq!(held.stacks.len(), 3);
+    press(&mut app, &f.session, &[c(' ')]);
+    assert_eq!(exported(press(&mut app, &f.session, &[c('e')])).stacks.len(), 4);
+}
+
+#[test]
+fn exports_and_notes_are_said_until_the_next_key() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    app.update(Message::Exported(Ok("a.svg".into())), &f.session);
+    assert_eq!(app.sentence().as_deref(), Some("written: a.svg"));
+    app.update(Message::Exported(Err("no room".into())), &f.session);
+    assert_eq!(app.sentence().as_deref(), Some("export failed: no room"));
+    press(&mut app, &f.session, &[KeyCode::Down]);
+    assert_eq!(app.sentence(), None);
+}
+
+#[test]
+fn a_row_is_copied_as_text() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    let effects = press(&mut app, &f.session, &[c('y')]);
+    let [Effect::Copy(text)] = &effects[..] else { panic!("{effects:?}") };
+    assert!(text.starts_with("big\tin use 900 B\tobjects 2\t"), "{text}");
+    let effects = press(&mut app, &f.session, &[KeyCode::Enter, c('y')]);
+    let expected = "big\tcum 900 B\tflat 900 B\tin use, bytes";
+    assert_eq!(effects, [Effect::Copy(expected.into())]);
+}
+
+#[test]
+fn quitting_and_suspending() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    assert_eq!(press(&mut app, &f.session, &[c('q')]), [Effect::Quit]);
+    let control = |character, kind| {
+        Message::Key(KeyEvent::new_with_kind(c(character), KeyModifiers::CONTROL, kind))
+    };
+    assert_eq!(app.update(control('z', KeyEventKind::Press), &f.session), [Effect::Suspend]);
+    assert_eq!(app.update(control('c', KeyEventKind::Release), &f.session), []);
+    press(&mut app, &f.session, &[c('/'), c('q')]);
+    assert_eq!(app.prompt(), Some(("q", 1)), "while typing, letters are letters");
+    assert_eq!(app.update(control('c', KeyEventKind::Press), &f.session), [Effect::Quit]);
+}
+
+#[test]
+fn a_filter_selects_while_it_is_typed() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    let rows = |app: &App| app.table().unwrap().rows.len();
+    press(&mut app, &f.session, &[c('/'), c('l'), c('e'), c('f'), c('t')]);
+    assert_eq!((rows(&app), app.question().filter.as_str()), (1, "left"));
+    press(&mut app, &f.session, &[KeyCode::Enter, KeyCode::Enter]);
+    assert_eq!(names(&app), ["big", " left", "  main"], "it holds in the tree");
+    press(&mut app, &f.session, &[KeyCode::Esc, c('/'), c('x'), KeyCode::Esc]);
+    assert_eq!(app.question().filter, "left", "Esc takes back what was typed");
+    press(&mut app, &f.session, &[KeyCode::Esc]);
+    assert_eq!((rows(&app), app.question().filter.as_str()), (2, ""));
+}
+
+#[test]
+fn pasted_text_is_bounded_and_clean() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    app.update(Message::Paste("nowhere".into()), &f.session);
+    assert_eq!(app.question().filter, "");
+    press(&mut app, &f.session, &[c('/')]);
+    app.update(Message::Paste(format!("a\n\x1b{}", "b".repeat(10_000))), &f.session);
+    app.update(Message::Paste("c".repeat(10_000)), &f.session);
+    let filter = &app.question().filter;
+    assert!(filter.starts_with("abb") && filter.chars().count() <= 200, "{}", filter.len());
+}
+
+#[test]
+fn reset_is_the_start() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    let keys = [c('s'), c('S'), c('m'), c('o'), c(' '), c('l'), c('/'), c('x'), KeyCode::Enter];
+    press(&mut app, &f.session, &keys);
+    press(&mut app, &f.session, &[c('r')]);
+    assert_eq!(app.question(), &Question::default());
+    assert_eq!(app.metric(), Metric::InUseBytes);
+    assert!(!app.paused() && !app.order_held());
+    assert_eq!(app.columns().1, 0);
+    assert_eq!(app.table().unwrap().rows.len(), 2);
+}

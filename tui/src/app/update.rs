@@ -1,17 +1,13 @@
 //! What messages do to the state.
 
-use std::collections::HashMap;
-
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::backend::crossterm::EventHandler;
 use tui_input::{Input, InputRequest};
 
-use super::cursor::Cursor;
 use super::keys::{self, Action};
-use super::summary::{Live, Summary};
-use super::{App, Callers, Effect, Message, Prompt, Screen, tree};
-use crate::export::{self, Request};
-use crate::query::{self, Column, Direction, Metric, NodeKey, Question, Row};
+use super::{App, Effect, Message, Prompt, Screen};
+use crate::export;
+use crate::query::{Column, Direction, Metric, Question};
 use crate::session::Session;
 
 /// Longest filter that is taken, in characters.
@@ -38,7 +34,8 @@ impl App {
             }
             Message::Paste(pasted) => {
                 if let Some(prompt) = &mut self.prompt {
-                    for c in pasted.chars().filter(|c| !c.is_control()).take(LONGEST_FILTER) {
+                    let room = LONGEST_FILTER.saturating_sub(prompt.input.value().chars().count());
+                    for c in pasted.chars().filter(|c| !c.is_control()).take(room) {
                         prompt.input.handle(InputRequest::InsertChar(c));
                     }
                     self.filter_typed(session);
@@ -57,7 +54,7 @@ impl App {
         Vec::new()
     }
 
-    fn say(&mut self, sentence: String) {
+    pub(super) fn say(&mut self, sentence: String) {
         self.note = Some(sentence);
         self.dirty = true;
     }
@@ -81,34 +78,36 @@ impl App {
             Action::Quit => return vec![Effect::Quit],
             Action::Suspend => return vec![Effect::Suspend],
             Action::Export => return self.export(session),
-            Action::Copy => return self.selected_text().map(Effect::Copy).into_iter().collect(),
+            Action::Copy => {
+                if let Some(text) = self.selected_text() {
+                    self.say("the row is copied".into());
+                    return vec![Effect::Copy(text)];
+                }
+            }
             Action::Help => {
                 if !self.close_help() {
                     self.stack.push(Screen::Help { offset: 0 });
                 }
             }
-            Action::Callsites => self.to_callsites(session),
-            Action::Callers => self.to_callers(session),
+            Action::Callsites => self.go_to_callsites(session),
+            Action::Callers => self.go_to_callers(session),
             Action::NextScreen => {
                 self.close_help();
                 if matches!(self.screen(), Screen::Callsites(_)) {
-                    self.to_callers(session);
+                    self.go_to_callers(session);
                 } else {
-                    self.to_callsites(session);
+                    self.go_to_callsites(session);
                 }
             }
             Action::Up => self.scroll(|i, _| i.saturating_sub(1)),
             Action::Down => self.scroll(|i, _| i.saturating_add(1)),
-            Action::PageUp => self.scroll(|i, page| i.saturating_sub(page)),
-            Action::PageDown => self.scroll(|i, page| i.saturating_add(page)),
+            Action::PageUp => self.scroll(usize::saturating_sub),
+            Action::PageDown => self.scroll(usize::saturating_add),
             Action::First => {
-                if let Some(cursor) = self.cursor() {
-                    cursor.reset();
-                }
-                self.scroll(|_, _| 0);
                 // The first row is a place, not a row: it stays on top.
-                if let Some(cursor) = self.cursor() {
-                    cursor.reset();
+                match self.cursor() {
+                    Some(cursor) => cursor.reset(),
+                    None => self.scroll(|_, _| 0),
                 }
             }
             Action::Last => self.scroll(|_, _| usize::MAX),
@@ -154,219 +153,6 @@ impl App {
             Action::Reset => self.reset(session),
         }
         Vec::new()
-    }
-
-    /// What came with the stream, unless the screen is paused.
-    fn refresh(&mut self, session: &Session) {
-        let live = Live::of(session);
-        if live != self.live {
-            self.live = live;
-            self.dirty = true;
-        }
-        if !self.paused {
-            self.look(session);
-        }
-    }
-
-    fn look(&mut self, session: &Session) {
-        let summary = Summary::of(session);
-        if summary != self.summary {
-            self.summary = summary;
-            self.dirty = true;
-        }
-        self.ask(session);
-    }
-
-    /// Asks the question of the screen that is shown, or lies under the help.
-    fn ask(&mut self, session: &Session) {
-        let held = self.order_held;
-        let shown = self.stack.iter_mut().rev().find(|s| !matches!(s, Screen::Help { .. }));
-        match shown {
-            Some(Screen::Callers(c)) => {
-                let mut answer = query::callers(
-                    session,
-                    &c.focus,
-                    c.direction,
-                    self.metric,
-                    &self.question.filter,
-                );
-                if let (true, Some(new), Some(former)) = (held, &mut answer, &c.tree) {
-                    tree::keep_order(new, former);
-                }
-                for (crumb, &key) in c.crumbs.iter_mut().zip(&c.focus) {
-                    if let Some(label) = query::find(session, key) {
-                        *crumb = label;
-                    }
-                }
-                if answer != c.tree {
-                    self.dirty = true;
-                    c.tree = answer;
-                }
-                c.rows = c.tree.as_ref().map(|t| tree::rows(t, &c.opened)).unwrap_or_default();
-            }
-            _ => {
-                let mut answer = query::callsites(session, &self.question);
-                if let (true, Some(former)) = (held, &self.table) {
-                    keep_order(&mut answer.rows, &former.rows);
-                }
-                if self.table.as_ref() != Some(&answer) {
-                    self.dirty = true;
-                    self.table = Some(answer);
-                }
-            }
-        }
-        if self.paused {
-            self.export = Some(Box::new(self.request(session)));
-        }
-        self.settle();
-    }
-
-    /// Rows, size or selection have changed: puts the selection right.
-    fn settle(&mut self) {
-        let page = usize::from(self.rooms().body);
-        let rows = self.table.as_ref().map_or(&[][..], |t| &t.rows);
-        match self.stack.last_mut() {
-            Some(Screen::Callsites(cursor)) => cursor.settle(rows.len(), |i| rows[i].key.0, page),
-            Some(Screen::Callers(c)) => {
-                let Callers { rows, cursor, .. } = &mut **c;
-                cursor.settle(rows.len(), |i| rows[i].path, page);
-            }
-            Some(Screen::Help { offset }) => {
-                *offset = (*offset).min(keys::HELP_LINES.saturating_sub(page));
-            }
-            None => {}
-        }
-    }
-
-    fn scroll(&mut self, to: impl Fn(usize, usize) -> usize) {
-        let page = usize::from(self.rooms().body).max(1);
-        let rows = self.table.as_ref().map_or(&[][..], |t| &t.rows);
-        match self.stack.last_mut() {
-            Some(Screen::Callsites(c)) => {
-                c.select(to(c.index(), page), rows.len(), |i| rows[i].key.0, page);
-            }
-            Some(Screen::Callers(c)) => {
-                let Callers { rows, cursor, .. } = &mut **c;
-                cursor.select(to(cursor.index(), page), rows.len(), |i| rows[i].path, page);
-            }
-            Some(Screen::Help { offset }) => *offset = to(*offset, page),
-            None => {}
-        }
-    }
-
-    fn cursor(&mut self) -> Option<&mut Cursor> {
-        match self.stack.last_mut()? {
-            Screen::Callsites(cursor) => Some(cursor),
-            Screen::Callers(c) => Some(&mut c.cursor),
-            Screen::Help { .. } => None,
-        }
-    }
-
-    /// Left and right: columns of the table, branches of the tree.
-    fn sideways(&mut self, right: bool) {
-        let page = usize::from(self.rooms().body);
-        let last = self.columns.len().saturating_sub(2);
-        match self.stack.last_mut() {
-            Some(Screen::Callsites(_)) if right => {
-                self.passed_over = (self.passed_over + 1).min(last);
-            }
-            Some(Screen::Callsites(_)) => self.passed_over = self.passed_over.saturating_sub(1),
-            Some(Screen::Callers(c)) => {
-                let Callers { rows, cursor, opened, tree, .. } = &mut **c;
-                let at = cursor.index();
-                let Some(row) = rows.get(at) else { return };
-                if row.branches && row.open != right {
-                    opened.insert(row.path, right);
-                    *rows = tree.as_ref().map(|t| tree::rows(t, opened)).unwrap_or_default();
-                    // The selection is this row's from now on.
-                    cursor.select(at, rows.len(), |i| rows[i].path, page);
-                } else {
-                    let to = if !right {
-                        row.parent
-                    } else if row.branches {
-                        at + 1
-                    } else {
-                        at
-                    };
-                    cursor.select(to, rows.len(), |i| rows[i].path, page);
-                }
-            }
-            Some(Screen::Help { .. }) | None => {}
-        }
-    }
-
-    fn close_help(&mut self) -> bool {
-        let open = matches!(self.screen(), Screen::Help { .. });
-        if open {
-            self.stack.pop();
-        }
-        open
-    }
-
-    fn to_callsites(&mut self, session: &Session) {
-        self.close_help();
-        if self.stack.len() > 1 {
-            self.aside = self.stack.split_off(1);
-        }
-        self.come_back(session);
-    }
-
-    fn to_callers(&mut self, session: &Session) {
-        self.close_help();
-        if self.stack.len() > 1 {
-            return;
-        }
-        if self.aside.is_empty() {
-            self.drill(session);
-        } else {
-            self.stack.append(&mut self.aside);
-            self.come_back(session);
-        }
-    }
-
-    /// A screen that was covered is on top again: what it holds is old, unless
-    /// the screen is paused and it has its answer.
-    fn come_back(&mut self, session: &Session) {
-        if self.paused {
-            self.export = Some(Box::new(self.request(session)));
-        } else {
-            self.ask(session);
-        }
-    }
-
-    fn selected_row(&self) -> Option<&Row> {
-        match self.screen() {
-            Screen::Callsites(cursor) => self.table.as_ref()?.rows.get(cursor.index()),
-            _ => None,
-        }
-    }
-
-    fn drill(&mut self, session: &Session) {
-        let next = match self.screen() {
-            Screen::Callsites(_) => self
-                .selected_row()
-                .map(|row| Callers::of(vec![row.key], vec![row.label.clone()], Direction::Callers)),
-            Screen::Callers(c) => c.drilled(c.cursor.index()),
-            Screen::Help { .. } => None,
-        };
-        if let Some(next) = next {
-            self.aside.clear();
-            self.stack.push(Screen::Callers(Box::new(next)));
-            self.ask(session);
-        }
-    }
-
-    fn back(&mut self, session: &Session) {
-        if self.stack.len() > 1 {
-            let was_help = self.close_help();
-            if !was_help {
-                self.stack.pop();
-                self.come_back(session);
-            }
-        } else if !self.question.filter.is_empty() {
-            self.question.filter.clear();
-            self.ask(session);
-        }
     }
 
     fn pause(&mut self, session: &Session) {
@@ -425,62 +211,4 @@ impl App {
             self.ask(session);
         }
     }
-
-    fn export(&mut self, session: &Session) -> Vec<Effect> {
-        let request = match &self.export {
-            Some(held) => held.clone(),
-            None => {
-                // What is exported is what is seen.
-                self.look(session);
-                Box::new(self.request(session))
-            }
-        };
-        self.say(format!("exporting {}…", export::metric(self.metric)));
-        vec![Effect::Export(request)]
-    }
-
-    fn request(&self, session: &Session) -> Request {
-        let (focus, crumbs): (&[NodeKey], _) = match self.shown() {
-            Screen::Callers(c) => (&c.focus, c.crumbs.clone()),
-            _ => (&[], Vec::new()),
-        };
-        let filter = &self.question.filter;
-        // Of the direction in which `stacks` reads a focus: one total for both.
-        let whole = query::callers(session, focus, Direction::Callers, self.metric, filter);
-        Request {
-            target: self.summary.target.clone(),
-            pid: self.summary.pid.unwrap_or(0),
-            metric: self.metric,
-            focus: crumbs,
-            filter: filter.clone(),
-            total: whole.map_or(crate::session::figures::Estimate::Unknown, |n| n.cum),
-            interval_bytes: self.summary.interval_bytes,
-            uptime_minutes: self.summary.uptime_minutes.unwrap_or(0),
-            lost: self.live.lost(),
-            stacks: query::stacks(session, focus, self.metric, filter),
-        }
-    }
-
-    /// The list that is shown, or lies under the help.
-    fn shown(&self) -> &Screen {
-        self.stack.iter().rev().find(|s| !matches!(s, Screen::Help { .. })).unwrap_or(&Screen::NONE)
-    }
-
-    fn selected_text(&self) -> Option<String> {
-        match self.screen() {
-            Screen::Callsites(_) => self.selected_row().map(export::row_text),
-            Screen::Callers(c) => c
-                .rows
-                .get(c.cursor.index())
-                .map(|row| export::node_text(&row.label, &row.cum, &row.flat, self.metric)),
-            Screen::Help { .. } => None,
-        }
-    }
-}
-
-/// Puts `rows` into the order of `former`; new ones come last, in their order.
-fn keep_order(rows: &mut [Row], former: &[Row]) {
-    let place: HashMap<NodeKey, usize> =
-        former.iter().enumerate().map(|(i, row)| (row.key, i)).collect();
-    rows.sort_by_key(|row| place.get(&row.key).copied().unwrap_or(usize::MAX));
 }

@@ -1,1 +1,227 @@
-//! The command line.
+//! The command line: what is asked, and how it ends.
+//!
+//! Exit codes: 0 done, 1 the target failed, 2 usage or unusable input, with one
+//! sentence on standard error. After a signal, 128 and its number. A broken pipe
+//! ends quietly.
+
+mod list;
+mod pick;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::app::Options;
+use crate::source::Link;
+use crate::source::demo::Demo;
+use crate::source::discover::{Survey, Wanted, survey};
+use crate::symbols::Symbolizer;
+use crate::terminal::{self, Ended};
+
+/// A live, statistical heap profiler for the terminal.
+///
+/// Without a command: attaches to the target of this user, or asks which.
+#[derive(Debug, Parser)]
+#[command(name = "heaptop", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Use colours.
+    #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN")]
+    color: When,
+    /// Draw with ASCII characters alone.
+    #[arg(long, global = true)]
+    ascii: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Starts the built-in demo target and attaches to it.
+    Demo,
+    /// Attaches to a running target.
+    Attach {
+        /// Its pid, its name, or the path of its socket.
+        #[arg(value_name = "PID|NAME|SOCKET")]
+        target: String,
+    },
+    /// Lists the running targets of this user.
+    List {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum When {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl When {
+    fn color(self, terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
+        let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => {
+                terminal && !set("NO_COLOR") && variable("TERM").as_deref() != Some("dumb")
+            }
+        }
+    }
+}
+
+/// How a command ends other than well.
+#[derive(Debug)]
+enum Failure {
+    /// The target, or the system: 1.
+    Failed(String),
+    /// What was asked cannot be: 2.
+    Usage(String),
+    /// By a signal.
+    Signal(i32),
+    /// Nobody reads what is printed.
+    BrokenPipe,
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::BrokenPipe
+        } else {
+            Self::Failed(format!("cannot print: {error}"))
+        }
+    }
+}
+
+/// The program `heaptop`.
+#[must_use]
+pub fn main() -> ExitCode {
+    let (sentence, code) = match run(&Arguments::parse()) {
+        Ok(()) | Err(Failure::BrokenPipe) => return ExitCode::SUCCESS,
+        Err(Failure::Signal(number)) => return ExitCode::from(128 + (number & 0x7f) as u8),
+        Err(Failure::Failed(sentence)) => (sentence, 1),
+        Err(Failure::Usage(sentence)) => (sentence, 2),
+    };
+    // If nobody reads that either, the code says it.
+    let _ = writeln!(io::stderr(), "heaptop: {sentence}");
+    ExitCode::from(code)
+}
+
+fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let terminal = io::stdout().is_terminal();
+    let options = Options {
+        color: arguments.color.color(terminal, |name| std::env::var(name).ok()),
+        ascii: arguments.ascii,
+    };
+    if let Some(Command::List { json }) = arguments.command {
+        return list(json);
+    }
+    if !terminal {
+        return Err(Failure::Usage(
+            "standard output is no terminal, and a screen needs one: `heaptop list` prints without"
+                .into(),
+        ));
+    }
+    match &arguments.command {
+        Some(Command::Demo) => demo(options),
+        Some(Command::Attach { target }) => {
+            let socket = Wanted::from(&**target).socket().map_err(Failure::Usage)?;
+            attach(&socket, options)
+        }
+        Some(Command::List { .. }) | None => choose(options),
+    }
+}
+
+fn tell(survey: &Survey) {
+    for trouble in &survey.troubles {
+        let _ = writeln!(io::stderr(), "heaptop: {trouble}");
+    }
+}
+
+fn list(json: bool) -> Result<(), Failure> {
+    let survey = survey();
+    tell(&survey);
+    let mut out = io::stdout().lock();
+    if json {
+        list::json(&survey.targets, &mut out)?;
+    } else if survey.targets.is_empty() {
+        writeln!(io::stderr(), "heaptop: {}", pick::NONE)?;
+    } else {
+        list::table(&survey.targets, None, &mut out)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn choose(options: Options) -> Result<(), Failure> {
+    let survey = survey();
+    tell(&survey);
+    let mut out = io::stdout().lock();
+    let choice = pick::choose(&survey.targets, &mut io::stdin().lock(), &mut out)?;
+    drop(out);
+    match choice {
+        pick::Choice::Target(index) => attach(&survey.targets[index].target.socket, options),
+        pick::Choice::Demo => demo(options),
+        pick::Choice::Nothing => Ok(()),
+    }
+}
+
+fn demo(options: Options) -> Result<(), Failure> {
+    let demo = Demo::start().map_err(Failure::Failed)?;
+    attach(demo.socket(), options)
+}
+
+fn attach(socket: &Path, options: Options) -> Result<(), Failure> {
+    let link = Link::open(socket).map_err(|error| Failure::Usage(error.to_string()))?;
+    let symbols = Symbolizer::start(link.name_answers());
+    match terminal::run(link, symbols, options) {
+        Ok(Ended::Quit) => Ok(()),
+        Ok(Ended::Signal(number)) => Err(Failure::Signal(number)),
+        Ok(Ended::TerminalGone) => Err(Failure::Signal(signal_hook::consts::SIGHUP)),
+        Err(error) => Err(Failure::Failed(format!("{error:#}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Arguments::command().debug_assert();
+        let parse =
+            |line: &str| Arguments::try_parse_from(line.split(' ')).map_err(|e| e.exit_code());
+        assert!(matches!(
+            parse("heaptop attach 12 --ascii --color never"),
+            Ok(Arguments {
+                command: Some(Command::Attach { .. }),
+                color: When::Never,
+                ascii: true
+            })
+        ));
+        assert!(parse("heaptop").unwrap().command.is_none());
+        assert_eq!(parse("heaptop attach").unwrap_err(), 2);
+        assert_eq!(parse("heaptop atach 1").unwrap_err(), 2);
+        assert_eq!(parse("heaptop --version").unwrap_err(), 0);
+    }
+
+    #[test]
+    fn colours_follow_option_variable_and_terminal() {
+        let with = |pairs: &'static [(&str, &str)]| {
+            move |name: &str| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned())
+        };
+        assert!(When::Auto.color(true, with(&[("TERM", "xterm"), ("NO_COLOR", "")])));
+        assert!(!When::Auto.color(false, with(&[("TERM", "xterm")])));
+        assert!(!When::Auto.color(true, with(&[("NO_COLOR", "1")])));
+        assert!(!When::Auto.color(true, with(&[("TERM", "dumb")])));
+        assert!(When::Always.color(false, with(&[("NO_COLOR", "1")])));
+        assert!(!When::Never.color(true, with(&[])));
+    }
+}

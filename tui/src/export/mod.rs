@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(r.title(), "../or\u{1b}ders · pid 7 · in use, bytes · through main");
         assert_eq!(
             r.subtitle(),
-            "2.00 KiB ±8 % (95 %) · sampled 1 in 1.00 KiB · up 1 h 1 m · filter “x” · 3 events dropped"
+            "2.00 KiB ±8 % (95 %) · sampled 1 in 1 KiB · up 1 h 1 m · filter “x” · 3 events dropped"
         );
     }
 

@@ -40,7 +40,7 @@ impl Sums {
         }
 
         let steps = course.trend_steps();
-        self.growth.resize(steps.len(), 0.0);
+        self.growth.resize(steps.count(), 0.0);
         let mut later = numbers.totals.in_use.bytes.sum;
         self.in_use += later;
         for (step, before) in numbers.in_use.iter().rev() {
@@ -52,6 +52,18 @@ impl Sums {
         }
 
         numbers.lifetimes.add_to(&mut self.lives, session.now_ns());
+    }
+
+    /// Adds another, disjoint group.
+    pub fn merge(&mut self, other: &Self) {
+        self.totals.merge(&other.totals);
+        self.window.merge(&other.window);
+        self.in_use += other.in_use;
+        self.growth.resize(self.growth.len().max(other.growth.len()), 0.0);
+        for (mine, theirs) in self.growth.iter_mut().zip(&other.growth) {
+            *mine += theirs;
+        }
+        self.lives.merge(&other.lives);
     }
 
     /// In use at the start of each trend step and now, oldest first.
@@ -69,6 +81,7 @@ impl Sums {
 
     pub fn figures(&self, session: &Session) -> Figures {
         let interval = session.course().interval();
+        let lately = session.course().rate_interval();
         let rate = |estimate| match session.course().rate_seconds() {
             Some(seconds) => estimate::per_second(estimate, seconds),
             None => Estimate::Unknown,
@@ -80,8 +93,8 @@ impl Sums {
             in_use_objects: estimate::objects(&t.in_use, interval),
             allocated_bytes: estimate::bytes(&t.allocated, interval),
             allocated_objects: estimate::objects(&t.allocated, interval),
-            allocated_rate: rate(estimate::bytes(&self.window, interval)),
-            object_rate: rate(estimate::objects(&self.window, interval)),
+            allocated_rate: rate(estimate::bytes(&self.window, lately)),
+            object_rate: rate(estimate::objects(&self.window, lately)),
             promoted,
             short_lived: estimate::complement(promoted),
             lifetime: self.lives.median(),

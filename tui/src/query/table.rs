@@ -21,8 +21,8 @@ pub fn callsites(session: &Session, question: &Question) -> Table {
         sums.clear();
         for &at in stacks {
             sums.add(session, at);
-            total.add(session, at);
         }
+        total.merge(&sums);
         let node = &book.nodes()[callsite as usize];
         rows.push(Row { key: node.key, label: node.label.clone(), figures: sums.figures(session) });
     }

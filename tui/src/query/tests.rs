@@ -1,5 +1,6 @@
 use super::*;
 use crate::session::fixture::Fixture;
+use std::fmt::Write;
 
 fn value(estimate: Estimate) -> f64 {
     match estimate {
@@ -24,8 +25,9 @@ fn picture(node: &Node) -> String {
             Estimate::Unknown => "–".to_owned(),
             flat => value(flat).to_string(),
         };
-        *out +=
-            &format!("{}{} {} {flat}\n", "  ".repeat(depth), node.label.function, value(node.cum));
+        let indent = "  ".repeat(depth);
+        let name = &node.label.function;
+        writeln!(out, "{indent}{name} {} {flat}", value(node.cum)).unwrap();
         for child in &node.children {
             draw(child, depth + 1, out);
         }
@@ -95,4 +97,268 @@ fn callers_are_a_tree_from_the_callsite_to_the_root() {
         "fill 307 307\n  fill 300 300\n    fill 300 300\n      main 300 –\n  \
          main 7 –\n    std::rt::lang_start 7 –\n"
     );
+}
+
+#[test]
+fn a_focus_is_drilled_through_callers() {
+    let f = orders();
+    let s = &f.session;
+    let at = |names: &[&str]| names.iter().map(|n| key(s, n)).collect::<Vec<_>>();
+    let drill = |focus: &[NodeKey]| {
+        callers(s, focus, Direction::Callers, Metric::InUseBytes, "").map(|t| picture(&t))
+    };
+    assert_eq!(
+        drill(&at(&["parse"])).unwrap(),
+        "parse 120 120\n  serve 100 –\n    main 100 –\n  fill 20 –\n    serve 20 –\n      main 20 –\n"
+    );
+    assert_eq!(drill(&at(&["parse", "fill"])).unwrap(), "fill 20 –\n  serve 20 –\n    main 20 –\n");
+    assert_eq!(drill(&at(&["parse", "fill", "serve"])).unwrap(), "serve 20 –\n  main 20 –\n");
+    // A frame that is no callsite: every stack through it.
+    assert_eq!(drill(&at(&["serve"])).unwrap(), "serve 120 –\n  main 120 –\n");
+    assert_eq!(drill(&at(&["fill", "parse", "main"])), None);
+    assert_eq!(drill(&[NodeKey(12345)]), None);
+}
+
+#[test]
+fn callees_go_from_the_root_down() {
+    let f = orders();
+    let s = &f.session;
+    let tree = callers(s, &[], Direction::Callees, Metric::InUseBytes, "").unwrap();
+    assert_eq!(
+        picture(&tree),
+        "(all) 427 –\n  main 420 –\n    fill 300 300\n      fill 300 300\n        fill 300 300\n    \
+         serve 120 –\n      parse 100 100\n      fill 20 –\n        parse 20 20\n  \
+         std::rt::lang_start 7 –\n    main 7 –\n      fill 7 7\n"
+    );
+    let serve = callers(s, &[key(s, "serve")], Direction::Callees, Metric::InUseBytes, "").unwrap();
+    assert_eq!(picture(&serve), "serve 120 –\n  parse 100 100\n  fill 20 –\n    parse 20 20\n");
+    assert!((tree.children[0].share - 420.0 / 427.0).abs() < 1e-12);
+}
+
+/// `i` turns the tree about: what was drilled through stays drilled through.
+#[test]
+fn a_focus_is_read_the_other_way_after_turning_about() {
+    let f = orders();
+    let s = &f.session;
+    let focus = [key(s, "parse"), key(s, "fill")];
+    let tree = callers(s, &focus, Direction::Callees, Metric::InUseBytes, "").unwrap();
+    assert_eq!(picture(&tree), "fill 20 –\n  parse 20 20\n");
+    let focus = [key(s, "main"), key(s, "serve")];
+    let tree = callers(s, &focus, Direction::Callers, Metric::InUseBytes, "").unwrap();
+    assert_eq!(picture(&tree), "serve 120 –\n  main 120 –\n");
+}
+
+#[test]
+fn everything_from_the_callsites_up() {
+    let f = orders();
+    let tree = callers(&f.session, &[], Direction::Callers, Metric::InUseObjects, "").unwrap();
+    assert_eq!(value(tree.cum), 4.0);
+    let children: Vec<_> =
+        tree.children.iter().map(|c| (&*c.label.function, value(c.flat))).collect();
+    assert_eq!(children, [("fill", 2.0), ("parse", 2.0)]);
+    assert_eq!(&*find(&f.session, NodeKey::ALL).unwrap().function, "(all)");
+    assert_eq!(&*find(&f.session, key(&f.session, "serve")).unwrap().function, "serve");
+    assert_eq!(find(&f.session, NodeKey(99)), None);
+}
+
+#[test]
+fn metrics_are_told_apart() {
+    let mut f = Fixture::new(1);
+    let stack = f.stack(&["main", "work"]);
+    let promoted = f.alloc(stack, 100);
+    f.promote(promoted);
+    let young = f.alloc(stack, 10);
+    f.free(young);
+    f.report();
+    let of = |metric| {
+        callers(&f.session, &[], Direction::Callees, metric, "").map(|tree| value(tree.cum))
+    };
+    assert_eq!(of(Metric::InUseBytes), Some(100.0));
+    assert_eq!(of(Metric::InUseObjects), Some(1.0));
+    assert_eq!(of(Metric::AllocatedBytes), Some(110.0));
+    assert_eq!(of(Metric::AllocatedObjects), Some(2.0));
+    assert_eq!(of(Metric::PromotedBytes), Some(100.0));
+    assert_eq!(of(Metric::ShortLivedBytes), Some(10.0));
+}
+
+#[test]
+fn filters_look_at_names_along_the_stack_and_at_the_callsites_place() {
+    let f = orders();
+    let filtered = |text: &str| {
+        let question = Question { filter: text.into(), ..Question::default() };
+        let table = callsites(&f.session, &question);
+        assert_eq!(table.of, 2);
+        (names(&table).join(" "), value(table.total.in_use_bytes))
+    };
+    assert_eq!(filtered("SERVE"), ("parse".into(), 120.0));
+    assert_eq!(filtered("httparse"), ("parse".into(), 120.0));
+    assert_eq!(filtered("http.rs"), (String::new(), 0.0), "a caller's place");
+    assert_eq!(filtered("fill"), ("fill parse".into(), 427.0));
+    assert_eq!(filtered("malloc"), (String::new(), 0.0), "behind the callsite");
+    let tree = callers(&f.session, &[], Direction::Callees, Metric::InUseBytes, "serve").unwrap();
+    assert_eq!(value(tree.cum), 120.0);
+}
+
+#[test]
+fn unknown_comes_last_in_either_direction_and_ties_go_by_name() {
+    let mut f = Fixture::new(1);
+    // "known" has promotions, the others have none yet.
+    for name in ["b", "known", "a"] {
+        let stack = f.stack(&["main", name]);
+        let id = f.alloc(stack, 64);
+        if name == "known" {
+            f.promote(id);
+        }
+    }
+    f.report();
+    for descending in [true, false] {
+        let question = Question { sort: Column::Promoted, descending, ..Question::default() };
+        assert_eq!(names(&callsites(&f.session, &question)), ["known", "a", "b"]);
+        let question = Question { sort: Column::InUseBytes, descending, ..Question::default() };
+        assert_eq!(names(&callsites(&f.session, &question)), ["a", "b", "known"]);
+    }
+    let question = Question { sort: Column::Callsite, descending: true, ..Question::default() };
+    assert_eq!(names(&callsites(&f.session, &question)), ["known", "b", "a"]);
+}
+
+#[test]
+fn a_tree_without_room_puts_the_small_together() {
+    let mut f = Fixture::new(1);
+    let functions: Vec<String> = (0..12_000).map(|i| format!("f{i:05}")).collect();
+    for function in &functions {
+        let stack = f.stack(&["main", function]);
+        f.alloc(stack, 1);
+    }
+    let large = f.stack(&["main", "large"]);
+    f.alloc(large, 5_000);
+    f.report();
+    let tree = callers(&f.session, &[], Direction::Callees, Metric::InUseBytes, "").unwrap();
+    let main = &tree.children[0];
+    assert_eq!(&*main.children[0].label.function, "large");
+    let rest = main.children.last().unwrap();
+    assert_eq!(rest.key, NodeKey::SMALLER);
+    let shown = main.children.len() - 1;
+    assert!(shown <= 10_000);
+    assert_eq!(&*rest.label.function, format!("({} smaller)", 12_001 - shown));
+    let sum: f64 = main.children.iter().map(|c| value(c.cum)).sum();
+    assert_eq!(sum, value(main.cum));
+}
+
+#[test]
+fn trees_end_at_64_levels() {
+    let mut f = Fixture::new(1);
+    let deep: Vec<String> = (0..100).map(|i| format!("f{i}")).collect();
+    let stack = f.stack(&deep.iter().map(String::as_str).collect::<Vec<_>>());
+    f.alloc(stack, 1);
+    f.report();
+    let tree = callers(&f.session, &[], Direction::Callees, Metric::InUseBytes, "").unwrap();
+    let (mut node, mut depth) = (&tree, 0);
+    while let Some(child) = node.children.first() {
+        (node, depth) = (child, depth + 1);
+    }
+    assert_eq!(depth, 64);
+}
+
+#[test]
+fn whole_stacks_are_for_flamegraphs() {
+    let mut f = orders();
+    // The same functions once more, through other addresses, and a stack of nothing.
+    let again = f.stack(&["main", "fill", "fill", "fill"]);
+    f.alloc(again, 5);
+    f.stack(&["main", "never"]);
+    f.report();
+    let s = &f.session;
+    let lines = |focus: &[NodeKey], filter: &str| -> Vec<String> {
+        let mut lines: Vec<String> = stacks(s, focus, Metric::InUseBytes, filter)
+            .iter()
+            .map(|(path, value)| {
+                let names: Vec<&str> = path.iter().map(|l| &*l.function).collect();
+                format!("{} {value}", names.join(";"))
+            })
+            .collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(
+        lines(&[], ""),
+        [
+            "main;fill;fill;fill 305",
+            "main;serve;fill;parse 20",
+            "main;serve;parse 100",
+            "std::rt::lang_start;main;fill 7"
+        ]
+    );
+    assert_eq!(lines(&[key(s, "parse"), key(s, "fill")], ""), ["main;serve;fill;parse 20"]);
+    assert_eq!(lines(&[], "lang_start"), ["std::rt::lang_start;main;fill 7"]);
+}
+
+const FUNCTIONS: [&str; 8] =
+    ["a", "b", "c@/x/p/src/c.rs:1", "d", "std::e", "alloc::vec::Vec<T>::f", "malloc", "g > std::h"];
+
+/// Children never add up to more than their parent, and with what is at the node
+/// itself they add up to it.
+fn check(node: &Node, direction: Direction) {
+    let children: f64 = node.children.iter().map(|c| value(c.cum)).sum();
+    assert!(children <= value(node.cum) * (1.0 + 1e-9), "{}", picture(node));
+    if direction == Direction::Callees {
+        let here = if node.flat == Estimate::Unknown { 0.0 } else { value(node.flat) };
+        assert!(children + here >= value(node.cum) * (1.0 - 1e-9), "{}", picture(node));
+    }
+    assert!((0.0..=1.0).contains(&node.share));
+    for child in &node.children {
+        check(child, direction);
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn however_it_is_grouped_the_sum_is_the_same(
+        paths in proptest::collection::vec(
+            (proptest::collection::vec(0usize..FUNCTIONS.len(), 0..7), 1u64..5000), 1..20),
+        named in proptest::collection::vec(0usize..FUNCTIONS.len(), 0..8),
+        interval in 1u64..4096,
+        filter in "[a-e]?",
+    ) {
+        let mut f = Fixture::new(interval);
+        for (path, size) in &paths {
+            let functions: Vec<&str> = path.iter().map(|i| FUNCTIONS[*i]).collect();
+            let stack = f.bare_stack(&functions);
+            f.alloc(stack, *size);
+        }
+        f.report();
+        let truth: f64 = paths.iter().map(|(_, s)| f.interval.weight(*s).bytes).sum();
+        let close = |sum: f64, truth: f64| (sum - truth).abs() <= truth * 1e-9;
+        for name in named {
+            f.name(&[FUNCTIONS[name]]);
+            let all = callsites(&f.session, &Question::default());
+            let rows: f64 = all.rows.iter().map(|r| value(r.figures.in_use_bytes)).sum();
+            proptest::prop_assert!(close(rows, truth), "{rows} is not {truth}");
+            proptest::prop_assert!(close(value(all.total.in_use_bytes), truth));
+            proptest::prop_assert!(close(value(f.session.in_use()), truth));
+            let flames = stacks(&f.session, &[], Metric::InUseBytes, "");
+            proptest::prop_assert!(close(flames.iter().map(|(_, v)| v).sum(), truth));
+            let some = callsites(&f.session, &Question { filter: filter.clone(), ..Question::default() });
+            proptest::prop_assert!(some.rows.len() <= all.rows.len());
+            proptest::prop_assert_eq!(some.of, all.rows.len());
+            for row in &some.rows {
+                proptest::prop_assert!(all.rows.contains(row));
+            }
+            for direction in [Direction::Callers, Direction::Callees] {
+                let tree = callers(&f.session, &[], direction, Metric::InUseBytes, "").unwrap();
+                proptest::prop_assert!(close(value(tree.cum), truth));
+                check(&tree, direction);
+                for row in &all.rows {
+                    let tree = callers(&f.session, &[row.key], direction, Metric::InUseBytes, "").unwrap();
+                    check(&tree, direction);
+                    if direction == Direction::Callers {
+                        let row = value(row.figures.in_use_bytes);
+                        proptest::prop_assert!(close(value(tree.cum), row));
+                    }
+                }
+            }
+            proptest::prop_assert_eq!(callsites(&f.session, &Question::default()), all);
+        }
+    }
 }

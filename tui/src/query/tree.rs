@@ -69,7 +69,7 @@ pub fn stacks(
         }
     }
     let mut stacks: Vec<_> = by_path.into_iter().collect();
-    stacks.sort_by(|(a, _), (b, _)| a.cmp(b));
+    stacks.sort_by_key(|(path, _)| *path);
     let label = |node: &u32| book.nodes()[*node as usize].label.clone();
     stacks.into_iter().map(|(path, value)| (path.iter().map(label).collect(), value)).collect()
 }

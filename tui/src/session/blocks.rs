@@ -76,7 +76,7 @@ impl Blocks {
 
     /// How many.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.living.len()
     }
 

@@ -258,18 +258,14 @@ impl Book {
         let mut hasher = DefaultHasher::new();
         identity.hash(&mut hasher);
         let key = NodeKey(hasher.finish());
-        match self.by_key.get(&key) {
-            Some(&at) => {
-                self.nodes[at as usize].label = label;
-                at
-            }
-            None => {
-                let at = self.nodes.len() as u32;
-                self.nodes.push(NodeInfo { key, label });
-                self.by_key.insert(key, at);
-                at
-            }
+        if let Some(&at) = self.by_key.get(&key) {
+            self.nodes[at as usize].label = label;
+            return at;
         }
+        let at = self.nodes.len() as u32;
+        self.nodes.push(NodeInfo { key, label });
+        self.by_key.insert(key, at);
+        at
     }
 
     fn derive(&mut self, at: u32) {

@@ -20,6 +20,9 @@ const TREND_STEP_NS: u64 = 2 * SECOND_NS;
 /// Most points of the curve; the agent keeps far fewer, and at this every second one goes.
 const MOST_POINTS: usize = 1 << 16;
 
+/// Most changes of R that are remembered: two a second.
+const MOST_INTERVALS: usize = 40;
+
 /// What a former status said.
 #[derive(Debug, Clone, Copy)]
 struct Former {
@@ -39,6 +42,8 @@ pub struct Course {
     trend_steps: Steps,
     /// Largest R ever in force while this model watched.
     interval: Option<Interval>,
+    /// When each R came into force, as far back as rates look.
+    intervals: VecDeque<(u64, Interval)>,
     /// When sampling was last known to be off.
     off_ns: Option<u64>,
     history: Vec<HistoryPoint>,
@@ -53,6 +58,7 @@ impl Course {
             rate_steps: Steps::new(SECOND_NS, RATE_WINDOW_NS),
             trend_steps: Steps::new(TREND_STEP_NS, TREND_WINDOW_NS),
             interval: None,
+            intervals: VecDeque::new(),
             off_ns: None,
             history: Vec::new(),
             peak: None,
@@ -64,10 +70,20 @@ impl Course {
         self.trend_steps.advance(time_ns);
     }
 
-    pub(super) fn status_is(&mut self, status: Status) {
+    pub(super) fn status_is(&mut self, status: &Status) {
         let time_ns = status.at.time_ns;
         self.advance(time_ns);
         self.interval = self.interval.max(Some(status.interval));
+        if self.intervals.back().is_none_or(|(_, last)| *last != status.interval) {
+            self.intervals.push_back((time_ns, status.interval));
+        }
+        // The window may reach a status further back than its length.
+        let from = time_ns.saturating_sub(2 * RATE_WINDOW_NS);
+        while self.intervals.get(1).is_some_and(|(since, _)| *since <= from)
+            || self.intervals.len() > MOST_INTERVALS
+        {
+            self.intervals.pop_front();
+        }
         if status.sampling != Sampling::On {
             self.off_ns = Some(time_ns);
         }
@@ -85,7 +101,7 @@ impl Course {
                 process_cpu_ns: status.process_cpu_ns,
             });
         }
-        self.status = Some(status);
+        self.status = Some(*status);
     }
 
     pub(super) fn history_is(&mut self, history: History) {
@@ -136,6 +152,12 @@ impl Course {
         self.interval
     }
 
+    /// The same for blocks born in the window of rates.
+    #[must_use]
+    pub fn rate_interval(&self) -> Option<Interval> {
+        self.intervals.iter().map(|(_, interval)| *interval).max()
+    }
+
     /// Steps of a second, for rates.
     #[must_use]
     pub const fn rate_steps(&self) -> &Steps {
@@ -173,7 +195,7 @@ impl Course {
         }
         let Totals { allocated, .. } = &status.totals;
         let born = allocated.since(&former.allocated);
-        estimate::per_second(estimate::bytes(&born, self.interval), seconds)
+        estimate::per_second(estimate::bytes(&born, self.rate_interval()), seconds)
     }
 
     pub(super) fn samples_per_second(&self) -> Option<f64> {

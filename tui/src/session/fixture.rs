@@ -256,11 +256,16 @@ impl Fixture {
         }
     }
 
+    /// The living, as a snapshot lists them.
+    pub fn listing(&self) -> Vec<LiveBlock> {
+        self.living.values().copied().collect()
+    }
+
     /// A snapshot of everything, in one go.
     pub fn snapshot(&mut self) {
         let at = self.now();
         self.say(SnapshotBegin { at });
-        self.say(SnapshotBlocks { blocks: self.living.values().copied().collect() });
+        self.say(SnapshotBlocks { blocks: self.listing() });
         let at = self.now();
         self.say(SnapshotEnd { at, blocks: self.living.len() as u64 });
     }

@@ -58,13 +58,13 @@ impl Lifetimes {
         }
         self.n_blocks += 1;
         let at = self.living.partition_point(|slot| slot.from_ns <= born_ns);
-        if let Some(slot) = at.checked_sub(1).map(|i| &mut self.living[i]) {
-            if born_ns <= slot.to_ns || born_ns - slot.from_ns <= NARROWEST_NS {
-                slot.to_ns = slot.to_ns.max(born_ns);
-                slot.n = slot.n.saturating_add(1);
-                slot.mass.add(w);
-                return;
-            }
+        if let Some(slot) = at.checked_sub(1).map(|i| &mut self.living[i])
+            && (born_ns <= slot.to_ns || born_ns - slot.from_ns <= NARROWEST_NS)
+        {
+            slot.to_ns = slot.to_ns.max(born_ns);
+            slot.n = slot.n.saturating_add(1);
+            slot.mass.add(w);
+            return;
         }
         let mass = Mass { w, w2: w * w };
         self.living.insert(at, Slot { from_ns: born_ns, to_ns: born_ns, n: 1, mass });
@@ -91,7 +91,7 @@ impl Lifetimes {
         let at = self.living.partition_point(|slot| slot.from_ns <= born_ns);
         let Some(at) = at.checked_sub(1) else { return };
         let slot = &mut self.living[at];
-        slot.n -= 1;
+        slot.n = slot.n.saturating_sub(1);
         if slot.n == 0 {
             self.living.remove(at);
         } else {

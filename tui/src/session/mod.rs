@@ -29,21 +29,23 @@ pub mod estimate;
 pub mod figures;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod known;
 pub mod lifetimes;
 pub mod names;
 pub mod sane;
 pub mod window;
 
+#[cfg(test)]
+mod tests;
+
 use blocks::Blocks;
 use book::Book;
 use course::Course;
-use figures::{Estimate, Ratio};
-use heaptop_protocol::callstack::{Frame, Module};
+use figures::Estimate;
 use heaptop_protocol::event::Event;
-use heaptop_protocol::ids::{BlockId, ModuleId, StackId, ThreadId};
+use heaptop_protocol::ids::{StackId, ThreadId};
 use heaptop_protocol::message::{
-    FromAgent, Hello, HistoryPoint, LiveBlock, Losses, Mark, SnapshotBlocks, SnapshotEnd, Status,
-    Thread, TotalsUpdate,
+    FromAgent, Hello, LiveBlock, Mark, SnapshotBlocks, SnapshotEnd, Status, Thread, TotalsUpdate,
 };
 use heaptop_protocol::totals::{StackTotals, Total, Totals};
 use lifetimes::Lifetimes;
@@ -59,6 +61,8 @@ const MOST_NOTICES: usize = 200;
 
 /// Something that happened to the model's target.
 #[derive(Debug, Clone, PartialEq)]
+// Inputs are handed over one by one, never stored: their size costs nothing.
+#[allow(clippy::large_enum_variant)]
 pub enum Input {
     /// The agent says something.
     Agent(FromAgent),
@@ -184,7 +188,7 @@ impl Session {
     /// Takes in a message; whether something shown may have changed.
     fn hear(&mut self, message: FromAgent) -> bool {
         match message {
-            FromAgent::Hello(hello) => self.greet(hello),
+            FromAgent::Hello(hello) => self.greet(&hello),
             FromAgent::Module(module) => {
                 if self.book.modules().len() < MOST_MODULES
                     || self.book.modules().contains_key(&module.id)
@@ -209,7 +213,7 @@ impl Session {
                 return false;
             }
             FromAgent::Totals(update) => self.count(&update),
-            FromAgent::Status(status) => self.status_is(status),
+            FromAgent::Status(status) => self.status_is(&status),
             FromAgent::SnapshotBegin(begin) => {
                 self.see(begin.at.time_ns);
                 self.blocks.begin(begin.at);
@@ -240,7 +244,7 @@ impl Session {
         true
     }
 
-    fn greet(&mut self, hello: Hello) {
+    fn greet(&mut self, hello: &Hello) {
         let clean = |s: &str| sane::text(s).into_owned();
         *self = Self {
             revision: self.revision,
@@ -250,7 +254,7 @@ impl Session {
                 agent_version: clean(&hello.agent_version),
                 name: clean(&hello.name),
                 notices: Vec::new(),
-                ..hello
+                ..hello.clone()
             }),
             ..Self::new()
         };
@@ -343,168 +347,8 @@ impl Session {
         }
     }
 
-    fn status_is(&mut self, status: Status) {
+    fn status_is(&mut self, status: &Status) {
         self.see(status.at.time_ns);
-        self.course.status_is(Status { totals: sane::totals(&status.totals), ..status });
-    }
-}
-
-/// What is known.
-impl Session {
-    /// Changes when something shown may have changed.
-    #[must_use]
-    pub const fn revision(&self) -> u64 {
-        self.revision
-    }
-
-    /// The agent's greeting, without its notices: see [`Self::notices`].
-    #[must_use]
-    pub const fn hello(&self) -> Option<&Hello> {
-        self.hello.as_ref()
-    }
-
-    /// The last status.
-    #[must_use]
-    pub const fn status(&self) -> Option<&Status> {
-        self.course.status()
-    }
-
-    /// The state of the connection.
-    #[must_use]
-    pub const fn connection(&self) -> &Connection {
-        &self.connection
-    }
-
-    /// What was wrong with the agent's configuration, a sentence each.
-    #[must_use]
-    pub fn notices(&self) -> &[String] {
-        &self.notices
-    }
-
-    /// Why sampling stopped for good, if it did.
-    #[must_use]
-    pub fn stopped(&self) -> Option<&str> {
-        self.stopped.as_deref()
-    }
-
-    /// The named moments, in order.
-    #[must_use]
-    pub fn marks(&self) -> &[Mark] {
-        &self.marks
-    }
-
-    /// Latest time heard of, in nanoseconds since the agent's start.
-    #[must_use]
-    pub const fn now_ns(&self) -> u64 {
-        self.now_ns
-    }
-
-    /// Bytes in use by the whole target.
-    #[must_use]
-    pub fn in_use(&self) -> Estimate {
-        self.status().map_or(Estimate::Unknown, |s| {
-            estimate::bytes(&s.totals.in_use, self.course.interval())
-        })
-    }
-
-    /// Bytes allocated per second by the whole target, over the last ten seconds.
-    #[must_use]
-    pub fn allocated_rate(&self) -> Estimate {
-        self.course.allocated_rate()
-    }
-
-    /// Promoted share of what was born young in the whole target.
-    #[must_use]
-    pub fn promotion(&self) -> Ratio {
-        self.status()
-            .map_or(Ratio::Unknown, |s| estimate::share(&s.totals.promoted, &s.totals.minor))
-    }
-
-    /// Samples a second over the last ten seconds.
-    #[must_use]
-    pub fn samples_per_second(&self) -> Option<f64> {
-        self.course.samples_per_second()
-    }
-
-    /// The agent's share of the process's CPU time over the last ten seconds.
-    #[must_use]
-    pub fn agent_cost(&self) -> Option<f64> {
-        self.course.agent_cost()
-    }
-
-    /// The curve since the agent's start, in order of time.
-    #[must_use]
-    pub fn history(&self) -> &[HistoryPoint] {
-        self.course.history()
-    }
-
-    /// The highest moment.
-    #[must_use]
-    pub fn peak(&self) -> Option<PeakView> {
-        self.course.peak()
-    }
-
-    /// What the agent lost, ever; `unsent` includes what it announced since the last status.
-    #[must_use]
-    pub fn losses(&self) -> Losses {
-        let told = self.status().map_or(Losses::default(), |s| s.losses);
-        Losses { unsent: told.unsent.max(self.dropped), ..told }
-    }
-
-    /// What found no room in this model: callstacks, and live blocks.
-    #[must_use]
-    pub const fn refused(&self) -> (u64, u64) {
-        (self.book.refused, self.blocks.refused)
-    }
-
-    /// Messages that this version does not know.
-    #[must_use]
-    pub const fn unknown_messages(&self) -> u64 {
-        self.unknown
-    }
-
-    /// Frames seen in callstacks that were not handed out before: to be named.
-    pub fn take_wanted_frames(&mut self) -> Vec<Frame> {
-        self.book.take_wanted()
-    }
-
-    /// The target's modules.
-    #[must_use]
-    pub const fn modules(&self) -> &FxHashMap<ModuleId, Module> {
-        self.book.modules()
-    }
-
-    /// The target's threads.
-    #[must_use]
-    pub const fn threads(&self) -> &FxHashMap<ThreadId, Thread> {
-        &self.threads
-    }
-
-    /// The sampled blocks that live, in no order.
-    pub fn live_blocks(&self) -> impl Iterator<Item = (BlockId, &blocks::Block)> + '_ {
-        self.blocks.iter()
-    }
-
-    /// How many sampled blocks live, as far as they are known here.
-    #[must_use]
-    pub fn live_block_count(&self) -> usize {
-        self.blocks.len()
-    }
-
-    /// Names, callstacks and groups.
-    #[must_use]
-    pub const fn book(&self) -> &Book {
-        &self.book
-    }
-
-    /// Numbers by callstack, beside [`Book::stacks`].
-    pub(crate) fn numbers(&self) -> &[Numbers] {
-        &self.numbers
-    }
-
-    /// Status over time.
-    #[must_use]
-    pub const fn course(&self) -> &Course {
-        &self.course
+        self.course.status_is(&Status { totals: sane::totals(&status.totals), ..*status });
     }
 }

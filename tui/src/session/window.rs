@@ -64,7 +64,7 @@ impl Steps {
 
     /// Steps remembered.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.starts_ns.len()
     }
 
@@ -110,11 +110,12 @@ impl<T: Copy> Changes<T> {
     }
 
     /// The changes: the value when the step began, oldest first.
+    #[must_use]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, T)> + '_ {
         self.0.iter().copied()
     }
 
-    /// Whether there are changes in `steps`.
+    /// Whether it changed in this step or later.
     #[must_use]
     pub fn any_since(&self, step: u32) -> bool {
         self.0.last().is_some_and(|(last, _)| *last >= step)
@@ -138,7 +139,7 @@ mod tests {
             }
         }
         // Steps begin at 0, 4, 14 and 31; the first ends before the window.
-        assert_eq!((steps.oldest(), steps.current(), steps.len()), (1, 3, 3));
+        assert_eq!((steps.oldest(), steps.current(), steps.count()), (1, 3, 3));
         assert_eq!(steps.since_ns(), Some(4));
         assert_eq!((1..=3).map(|step| changes.at(step, value)).collect::<Vec<_>>(), [2, 4, 5]);
         assert!((steps.seconds() - 56e-9).abs() < 1e-15);
@@ -150,7 +151,7 @@ mod tests {
         for time in [50, 40, u64::MAX, 3, u64::MAX] {
             steps.advance(time);
         }
-        assert_eq!(steps.len(), 1);
+        assert_eq!(steps.count(), 1);
         assert!(steps.seconds() > 0.0);
     }
 }

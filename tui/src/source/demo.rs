@@ -4,10 +4,12 @@ use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use heaptop_protocol::endpoint;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::discover::probe;
 use super::socket::own_uid;
@@ -22,6 +24,21 @@ const LOOK: Duration = Duration::from_millis(20);
 const END: Duration = Duration::from_millis(500);
 /// Bytes kept of what it says last.
 const TAIL: usize = 4096;
+
+/// The pid of the running demo, for [`end_now`]; 0 while there is none.
+static RUNNING: AtomicI32 = AtomicI32::new(0);
+
+/// Asks a running demo to end: for when the viewer cannot leave in good order.
+pub fn end_now() {
+    terminate(RUNNING.load(Ordering::SeqCst));
+}
+
+fn terminate(pid: i32) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        // If it is gone already there is nothing to do.
+        let _ = kill_process(pid, Signal::TERM);
+    }
+}
 
 /// The running demo; dropping it ends it.
 pub struct Demo {
@@ -49,6 +66,7 @@ impl Demo {
                     program.display()
                 )
             })?;
+        RUNNING.store(i32::try_from(child.id()).unwrap_or(0), Ordering::SeqCst);
         let mut demo = Self { child, socket: PathBuf::new() };
         let said = tail(demo.child.stderr.take());
         let deadline = Instant::now() + time;
@@ -81,11 +99,11 @@ impl Demo {
 
 impl Drop for Demo {
     fn drop(&mut self) {
-        if let Some(pid) =
-            i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw)
-        {
-            // Not yet waited for: the pid is still its own.
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let pid = i32::try_from(self.child.id()).unwrap_or(0);
+        // From here on `end_now` has nothing to do: the pid may become another's.
+        let _ = RUNNING.compare_exchange(pid, 0, Ordering::SeqCst, Ordering::SeqCst);
+        if matches!(self.child.try_wait(), Ok(None)) {
+            terminate(pid);
         }
         let deadline = Instant::now() + END;
         while Instant::now() < deadline {

@@ -27,6 +27,8 @@ pub enum LinkError {
         /// Whose.
         uid: u32,
     },
+    /// Its process cannot be seen from here.
+    OutOfSight(PathBuf),
     /// The directory of sockets cannot be trusted.
     Directory {
         /// Which.
@@ -83,6 +85,11 @@ impl std::fmt::Display for LinkError {
                 f,
                 "the socket {} belongs to user {uid}: attach as that user or as root",
                 socket.display()
+            ),
+            Self::OutOfSight(path) => write!(
+                f,
+                "the target at {} lies in a pid namespace that cannot be seen from here: run heaptop in it, or outside of all containers",
+                path.display()
             ),
             Self::Directory { path, why } => {
                 write!(f, "the directory {} cannot be trusted: {why}", path.display())

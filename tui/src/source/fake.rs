@@ -95,7 +95,7 @@ pub(super) fn serve(path: &Path, behaviour: Behaviour) -> Fake {
     Fake { over, path: path.into(), thread: Some(thread), heard }
 }
 
-pub(super) fn hello() -> Hello {
+pub(crate) fn hello() -> Hello {
     Hello {
         magic: MAGIC,
         version: VERSION,
@@ -115,7 +115,7 @@ pub(super) fn hello() -> Hello {
 }
 
 /// A conversation's messages behind the greeting.
-pub(super) fn script() -> Vec<FromAgent> {
+pub(crate) fn script() -> Vec<FromAgent> {
     let at = Moment { seq: 1, time_ns: 5, clock: 100 };
     let frames = vec![Frame { module: ModuleId(1), offset: 0x10 }];
     let mut totals = Totals::default();

@@ -48,8 +48,7 @@ const OVERHEAD: usize = 128;
 /// Who is at the other end.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// Its pid as the kernel knows it; 0 if it lies in a pid namespace that
-    /// cannot be seen from here.
+    /// Its pid as the kernel knows it, as seen from here.
     pub pid: u32,
     /// Its user.
     pub uid: u32,
@@ -310,7 +309,11 @@ impl Keeper {
                         self.socket.display()
                     )));
                 }
-                Err(error @ (LinkError::Handshake(..) | LinkError::Foreign { .. })) => {
+                Err(
+                    error @ (LinkError::Handshake(..)
+                    | LinkError::Foreign { .. }
+                    | LinkError::OutOfSight(_)),
+                ) => {
                     return Err(Some(error.to_string()));
                 }
                 Err(error) => lost = Some(error.to_string()),

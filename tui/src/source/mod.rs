@@ -22,7 +22,7 @@ pub mod demo;
 pub mod discover;
 mod error;
 #[cfg(test)]
-mod fake;
+pub(crate) mod fake;
 mod handshake;
 pub mod inbox;
 mod link;

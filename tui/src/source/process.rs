@@ -14,7 +14,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// The process with this pid. 0: one that cannot be seen from here.
+    /// The process with this pid.
     pub(super) fn new(pid: u32) -> Self {
         let fd = i32::try_from(pid)
             .ok()
@@ -23,12 +23,11 @@ impl Process {
         Self { pid, fd }
     }
 
-    /// Waits until it has ended, `time` at most, and says whether it has. `false`
-    /// for one that cannot be seen.
+    /// Waits until it has ended, `time` at most, and says whether it has.
     pub(super) fn ends_within(&self, time: Duration) -> bool {
         let deadline = Instant::now() + time;
         let Some(fd) = &self.fd else {
-            return self.pid != 0 && !std::path::Path::new(&format!("/proc/{}", self.pid)).exists();
+            return !std::path::Path::new(&format!("/proc/{}", self.pid)).exists();
         };
         loop {
             let left = deadline.saturating_duration_since(Instant::now());

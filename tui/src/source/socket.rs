@@ -21,7 +21,7 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// The other end, as the kernel knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Peer {
-    /// Its pid; 0 when it lies in a pid namespace that cannot be seen from here.
+    /// Its pid, as seen from here.
     pub(super) pid: u32,
     /// Its effective user.
     pub(super) uid: u32,
@@ -52,12 +52,19 @@ pub(super) fn connect(path: &Path, deadline: Instant) -> Result<(Stream, Peer), 
     };
     stream.set_nonblocking(false).map_err(|error| io("connect to", error))?;
     let stream = Stream::from(stream);
-    let peer = stream
-        .peer_creds()
-        .ok()
-        .and_then(|creds| Some((creds.pid()?, creds.euid()?)))
-        .map(|(pid, uid)| Peer { pid: u32::try_from(pid).unwrap_or(0), uid })
-        .ok_or_else(|| io("learn who listens at", std::io::ErrorKind::Unsupported.into()))?;
+    let peer = match stream.peer_creds() {
+        Ok(creds) => creds
+            .pid()
+            .and_then(|pid| u32::try_from(pid).ok())
+            .zip(creds.euid())
+            .map(|(pid, uid)| Peer { pid, uid })
+            .ok_or_else(|| io("learn who listens at", std::io::ErrorKind::Unsupported.into()))?,
+        // So the library tells of a pid 0, the kernel's word for "not to be seen".
+        Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
+            return Err(LinkError::OutOfSight(path.into()));
+        }
+        Err(error) => return Err(io("learn who listens at", error)),
+    };
     if ![own_uid(), 0].contains(&peer.uid) && own_uid() != 0 {
         return Err(LinkError::Foreign { socket: path.into(), uid: peer.uid });
     }

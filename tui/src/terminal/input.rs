@@ -83,7 +83,8 @@ fn listen_to_signals(mut signals: Signals, inbox: &Inbox, over: &Over) {
             && !over.within(GRACE)
         {
             // The drawing thread stands in a write to a terminal that takes nothing.
-            let _ = screen::leave();
+            crate::source::demo::end_now();
+            screen::leave_at_once();
             std::process::exit(128 + number);
         }
     }

@@ -22,6 +22,7 @@
 //!    and a failed write says so too.
 
 mod input;
+mod live;
 mod screen;
 mod suspend;
 #[cfg(test)]
@@ -34,6 +35,7 @@ use std::time::{Duration, Instant};
 use crate::source::SourceEvent;
 use crate::source::inbox::{Event, Inbox, Signal};
 use input::Listeners;
+pub use live::run;
 use screen::Screen;
 
 /// Shortest time between two drawings of what the target sends.
@@ -81,7 +83,7 @@ pub enum Ended {
 }
 
 /// Runs the screen until it ends, and restores the terminal.
-pub fn run(inbox: &Arc<Inbox>, ui: &mut impl Ui) -> io::Result<Ended> {
+pub fn run_ui(inbox: &Arc<Inbox>, ui: &mut impl Ui) -> io::Result<Ended> {
     let listeners = Listeners::start(inbox)?;
     let mut screen = Screen::enter()?;
     let ended = Loop { inbox, screen: &mut screen, due: None, drawn: None }.run(ui);
@@ -94,10 +96,13 @@ pub fn run(inbox: &Arc<Inbox>, ui: &mut impl Ui) -> io::Result<Ended> {
     }
 }
 
-/// Whether a write failed because nobody is at the other end.
+/// Whether the terminal refuses because it is gone: writes fail so, its size is
+/// not to be had, `/dev/tty` cannot be opened.
 fn gone(error: &io::Error) -> bool {
+    use rustix::io::Errno;
     error.kind() == io::ErrorKind::BrokenPipe
-        || error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
+        || Errno::from_io_error(error)
+            .is_some_and(|errno| [Errno::IO, Errno::NXIO, Errno::NOTTY].contains(&errno))
 }
 
 struct Loop<'a> {

@@ -3,7 +3,9 @@
 //! Whether they are entered is one flag of the process, since a panic's hook and
 //! the signal thread have to leave them too. Leaving twice does nothing.
 
+use std::fs::File;
 use std::io::{self, BufWriter, Stdout, Write};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ThreadId;
@@ -29,7 +31,9 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 
 /// The terminal, while it is ours.
 pub(super) struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    /// Never dropped: dropping shows the cursor and, should that fail, panics on
+    /// a terminal that is gone. The cursor is shown by [`leave`].
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
     hook: Hook,
 }
 
@@ -41,7 +45,7 @@ impl Screen {
             Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(BUFFER, io::stdout())))
         });
         match entered {
-            Ok(terminal) => Ok(Self { terminal, hook }),
+            Ok(terminal) => Ok(Self { terminal: ManuallyDrop::new(terminal), hook }),
             Err(error) => {
                 let _ = leave();
                 Err(error)
@@ -106,6 +110,18 @@ pub(super) fn leave() -> io::Result<()> {
     // Both are tried whatever the first says.
     let written = execute!(io::stdout(), DisableBracketedPaste, Show, LeaveAlternateScreen);
     disable_raw_mode().and(written)
+}
+
+/// Restores what can be restored without waiting, while the drawing thread
+/// stands in a write and so holds the standard output.
+pub(super) fn leave_at_once() {
+    use std::os::unix::fs::OpenOptionsExt;
+    let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    // A terminal that takes nothing keeps the alternate screen.
+    if let Ok(mut tty) = File::options().write(true).custom_flags(nonblock).open("/dev/tty") {
+        let _ = execute!(tty, DisableBracketedPaste, Show, LeaveAlternateScreen);
+    }
+    let _ = disable_raw_mode();
 }
 
 /// A panic hook for the time of the screen.

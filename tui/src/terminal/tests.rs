@@ -81,7 +81,7 @@ fn terminal_process() {
     let inbox = Arc::new(Inbox::default());
     let mut ui =
         Letters { last: '0', changed: true, draws: 0, size: (0, 0), inbox: Arc::clone(&inbox) };
-    let ended = run(&inbox, &mut ui).unwrap();
+    let ended = run_ui(&inbox, &mut ui).unwrap();
     let _ = writeln!(io::stdout(), "{ended:?} after {} draws", ui.draws);
     std::process::exit(7);
 }
@@ -250,6 +250,20 @@ fn signals_restore_the_terminal() {
         assert_eq!(pty.wait().code(), Some(7));
         assert!(pty.is_usual());
     }
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_does_not_hold_it() {
+    let mut pty = Pty::start(None);
+    pty.expect("0000000000");
+    let path = ptsname(pty.master(), vec![]).unwrap();
+    let slave = std::fs::File::open(path.to_str().unwrap()).unwrap();
+    // As ^S does it.
+    rustix::termios::tcflow(&slave, rustix::termios::Action::OOff).unwrap();
+    pty.press("a");
+    pty.kill(Kill::TERM);
+    assert_eq!(pty.wait().code(), Some(128 + 15));
+    assert!(pty.is_usual());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use ratatui::style::Stylize;
 use ratatui::text::{Line, Span};
 
 use super::{format, text};
-use crate::app::keys::BINDINGS;
+use crate::app::keys::{BINDINGS, HELP_LINES};
 use crate::app::{App, Screen};
 use crate::export;
 
@@ -90,7 +90,14 @@ fn count(app: &App) -> String {
                 format!("{} of {} callsites ", format::grouped(shown), format::grouped(of))
             }
         }
-        (Screen::Callers(_), _) => format!("{} ", export::metric(app.metric())),
-        _ => String::new(),
+        (Screen::Help { offset }, _) => {
+            let last = (offset + usize::from(app.rooms().body)).min(HELP_LINES);
+            format!("lines {} to {last} of {HELP_LINES} ", offset + 1)
+        }
+        // Else it stands with the crumbs.
+        (Screen::Callers(_), _) if app.rooms().crumbs == 0 => {
+            format!("{} ", export::metric(app.metric()))
+        }
+        (Screen::Callers(_), _) | (Screen::Callsites(_), None) => String::new(),
     }
 }

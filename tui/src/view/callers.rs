@@ -54,7 +54,7 @@ fn figure(
 
 /// A share of the focus, of estimates that share their samples.
 fn share(share: f64) -> String {
-    if !share.is_finite() { format::UNKNOWN.into() } else { format::cost(share) }
+    if share.is_finite() { format::cost(share) } else { format::UNKNOWN.into() }
 }
 
 /// A bar of `share` of `columns`, to the eighth.
@@ -78,7 +78,7 @@ pub fn draw(app: &App, callers: &Callers, parts: &Parts, frame: &mut Frame) {
     let mut heading = names::plain(title, name_width);
     for p in &placed {
         pad_to(&mut heading, p.x);
-        heading.push_span(Span::raw(layout::heading(COLUMNS[p.index].title, p.fields)));
+        heading.push_span(Span::raw(layout::heading(COLUMNS[p.index].title, "", p.fields)));
     }
     frame.render_widget(heading.dim(), parts.heading);
 
@@ -108,8 +108,8 @@ fn cells(row: &TreeRow, unit: Unit, placed: &[Placed], line: &mut Line<'static>)
 fn name(row: &TreeRow, width: u16) -> Line<'static> {
     let width = usize::from(width);
     let sign = match (row.branches, row.open) {
-        (true, true) => "▾ ",
-        (true, false) => "▸ ",
+        (true, true) => "- ",
+        (true, false) => "+ ",
         (false, _) => "  ",
     };
     let most = width / 3;

@@ -154,7 +154,7 @@ pub fn draw(app: &App, cursor: &Cursor, parts: &Parts, frame: &mut Frame) {
         let area = Rect { y, height: 1, ..parts.body };
         list_row(line, index == cursor.index(), area, frame);
     }
-    let of = if table.rows.len() == table.of { "all callsites" } else { "these callsites" };
+    let of = if table.rows.len() == table.of { "all callsites" } else { "matching callsites" };
     let mut line = names::plain(of, name_width);
     cells(&table.total, &columns, &mut line);
     frame.render_widget(line.bold(), parts.total);
@@ -163,14 +163,14 @@ pub fn draw(app: &App, cursor: &Cursor, parts: &Parts, frame: &mut Frame) {
 fn heading(app: &App, name: u16, columns: &[(&Spec, Placed)], area: Rect, frame: &mut Frame) {
     let mark = |column| match (app.question().sort == column, app.question().descending) {
         (false, _) => "",
-        (true, true) => " ▼",
-        (true, false) => " ▲",
+        (true, true) => "▼",
+        (true, false) => "▲",
     };
-    let mut line = names::plain(&format!("callsite{}", mark(Column::Callsite)), name);
+    let mut line = names::plain(&format!("callsite {}", mark(Column::Callsite)), name);
     for (spec, placed) in columns {
         pad_to(&mut line, placed.x);
-        let title = format!("{}{}", spec.title, mark(spec.column));
-        line.push_span(Span::raw(layout::heading(&title, placed.fields)));
+        let heading = layout::heading(spec.title, mark(spec.column), placed.fields);
+        line.push_span(Span::raw(heading));
     }
     frame.render_widget(line.dim(), area);
 }
@@ -195,4 +195,63 @@ fn cells(figures: &Figures, columns: &[(&Spec, Placed)], line: &mut Line<'static
 fn pad_to(line: &mut Line<'static>, x: u16) {
     let missing = usize::from(x).saturating_sub(line.width());
     line.push_span(Span::raw(" ".repeat(missing)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::figures::{Estimate, Lifetime, Ratio};
+
+    fn about(value: f64, samples: u64) -> Estimate {
+        Estimate::Interval { value, low: value * 0.9, high: value * 1.2, samples }
+    }
+
+    fn figures() -> Figures {
+        Figures {
+            in_use_bytes: about(9.41 * 1_048_576.0, 40),
+            in_use_objects: about(61_200.0, 40),
+            allocated_bytes: about(2.5 * 1_073_741_824.0, 900),
+            allocated_objects: Estimate::AtLeast { low: 1.21e6, samples: 900 },
+            allocated_rate: about(510.0 * 1_048_576.0, 3),
+            object_rate: about(5_000.0, 200),
+            promoted: Ratio::Interval { value: 0.001, low: 0.0005, high: 0.002, samples: 700 },
+            short_lived: Ratio::Interval { value: 0.999, low: 0.998, high: 0.9995, samples: 700 },
+            lifetime: Lifetime::Median { ns: 4e5, low_ns: 3.8e5, high_ns: 4.1e5, samples: 80 },
+            trend: vec![1.0, 2.0, 4.0, 8.0],
+        }
+    }
+
+    /// A column's cell, tight and roomy, and whether it is dim.
+    fn cell(column: Column) -> (String, String, bool) {
+        let spec = COLUMNS.iter().find(|s| s.column == column).expect("every column has a spec");
+        let make = |fields| {
+            let placed = Placed { index: 0, x: 0, fields };
+            let mut line = Line::default();
+            cells(&figures(), &[(spec, placed)], &mut line);
+            let dim = line.spans.iter().any(|s| s.style == ratatui::style::Style::new().dim());
+            (line.to_string(), dim)
+        };
+        let (tight, dim) = make(spec.wanted.tight);
+        (tight, make(spec.wanted.roomy).0, dim)
+    }
+
+    #[test]
+    fn every_column_says_its_own_figure() {
+        let expected = [
+            (Column::InUseBytes, " 9.4 MiB ±20 %", "  9.4 MiB ±20 %", false),
+            (Column::InUseObjects, "  61 k ±20 %", "    61 k ±20 %", false),
+            (Column::AllocatedBytes, " 2.5 GiB ±20 %", "  2.5 GiB ±20 %", false),
+            (Column::AllocatedObjects, "≥ 1.2 M", " ≥ 1.2 M", false),
+            (Column::AllocatedRate, " 510 MiB/s ±20 %", "  510 MiB/s ±20 %", true),
+            (Column::ObjectRate, " 5.0 k/s ±20 %", "   5.0 k/s ±20 %", false),
+            (Column::Promoted, " 0.1 % ±0.1", " 0.1 % ±0.1", false),
+            (Column::ShortLived, "99.9 % ±0.1", "99.9 % ±0.1", false),
+            (Column::Lifetime, "  0.4 ms", "  0.4 ms ±5 %", false),
+            (Column::Trend, "▁▁▂▂▄▄██", "▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▄▄▄▄▄▄▄▄███████", false),
+        ];
+        assert_eq!(expected.len(), COLUMNS.len());
+        for (column, tight, roomy, dim) in expected {
+            assert_eq!(cell(column), (tight.into(), roomy.into(), dim), "{column:?}");
+        }
+    }
 }

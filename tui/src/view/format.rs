@@ -8,6 +8,9 @@
 
 use crate::session::figures::{Estimate, Lifetime, Ratio};
 
+const BINARY: &[&str] = &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+const SI: &[&str] = &["", "k", "M", "G", "T", "P"];
+
 /// Fewer samples than these make a value dim.
 pub const FEW: u64 = 5;
 /// What is shown where nothing is known.
@@ -77,11 +80,13 @@ pub fn estimate(estimate: &Estimate, unit: Unit) -> Figure {
             interval: String::new(),
             dim: true,
         },
-        Estimate::AtLeast { low, samples } => Figure {
-            value: format!("≥ {}", amount(low, unit, 2, Down)),
-            interval: String::new(),
-            dim: samples < FEW,
-        },
+        Estimate::AtLeast { low, samples } => {
+            let bound = amount(at_least(low, unit), unit, 2, Down);
+            // A bound that is rounded to nothing still says that it is something.
+            let nothing = bound.starts_with('0') && !bound.starts_with("0.");
+            let sign = if nothing && low > 0.0 { ">" } else { "≥" };
+            Figure { value: format!("{sign} {bound}"), interval: String::new(), dim: samples < FEW }
+        }
         Estimate::Interval { value, low, high, samples } => {
             let half = relative_half(value, low, high);
             Figure {
@@ -153,24 +158,29 @@ pub fn lifetime(lifetime: &Lifetime) -> Figure {
 pub fn amount(value: f64, unit: Unit, digits: usize, rounding: Rounding) -> String {
     match unit {
         Unit::Bytes => bytes(value, digits, rounding),
-        Unit::BytesPerSecond => format!("{}/s", bytes(value, digits, rounding)),
+        Unit::BytesPerSecond => {
+            let (number, unit) = scaled(value, 1024.0, BINARY, false, digits, rounding);
+            format!("{number} {unit}/s")
+        }
         Unit::Objects => count(value, digits, rounding),
-        Unit::ObjectsPerSecond => format!("{}/s", count(value, digits, rounding)),
+        Unit::ObjectsPerSecond => {
+            let (number, unit) = scaled(value, 1000.0, SI, false, digits, rounding);
+            format!("{number}{}{unit}/s", if unit.is_empty() { "" } else { " " })
+        }
     }
 }
 
 /// Bytes in binary units.
 #[must_use]
 pub fn bytes(value: f64, digits: usize, rounding: Rounding) -> String {
-    let (number, unit) =
-        scaled(value, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"], digits, rounding);
+    let (number, unit) = scaled(value, 1024.0, BINARY, true, digits, rounding);
     format!("{number} {unit}")
 }
 
 /// A count with SI prefixes.
 #[must_use]
 pub fn count(value: f64, digits: usize, rounding: Rounding) -> String {
-    match scaled(value, 1000.0, &["", "k", "M", "G", "T", "P"], digits, rounding) {
+    match scaled(value, 1000.0, SI, true, digits, rounding) {
         (number, "") => number,
         (number, unit) => format!("{number} {unit}"),
     }
@@ -203,6 +213,7 @@ pub fn duration(ns: f64, digits: usize, rounding: Rounding) -> String {
 #[must_use]
 pub fn uptime(minutes: u64) -> String {
     match (minutes / 1440, minutes / 60 % 24, minutes % 60) {
+        (0, 0, 0) => "< 1 m".into(),
         (0, 0, m) => format!("{m} m"),
         (0, h, m) => format!("{h} h {m} m"),
         (d, h, _) => format!("{d} d {h} h"),
@@ -215,7 +226,10 @@ pub fn interval(bytes_between: u32) -> String {
     if bytes_between == 1 {
         return "every byte".into();
     }
-    format!("1 in {}", bytes(f64::from(bytes_between), 3, Rounding::Nearest))
+    let exact = bytes(f64::from(bytes_between), 3, Rounding::Nearest);
+    // Most are round: they are set by hand.
+    let round = exact.replacen(".00 ", " ", 1).replacen(".0 ", " ", 1);
+    format!("1 in {round}")
 }
 
 /// A share of CPU time, measured and not estimated.
@@ -234,7 +248,7 @@ pub fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -303,21 +317,32 @@ fn scaled<'a>(
     value: f64,
     step: f64,
     units: &[&'a str],
+    whole_numbers: bool,
     digits: usize,
     rounding: Rounding,
 ) -> (String, &'a str) {
     let mut rest = if value.is_finite() { value.max(0.0) } else { 0.0 };
     for (i, &unit) in units.iter().enumerate() {
         // Pieces smaller than a byte or an object do not exist.
-        let smallest = if i == 0 { whole(rest, rounding) } else { rest };
+        let whole_here = whole_numbers && i == 0;
+        let smallest = if whole_here { whole(rest, rounding) } else { rest };
         let rounded = significant(smallest, digits, rounding);
         if rounded < 1000.0 || i + 1 == units.len() {
-            let number = if i == 0 { format!("{rounded}") } else { shown(rounded, digits) };
+            let plain = whole_here || rounded == 0.0;
+            let number = if plain { format!("{rounded}") } else { shown(rounded, digits) };
             return (number, unit);
         }
         rest /= step;
     }
     (UNKNOWN.into(), "")
+}
+
+/// A lower bound of what comes whole can be taken up to the next whole number.
+fn at_least(low: f64, unit: Unit) -> f64 {
+    match unit {
+        Unit::Bytes | Unit::Objects => low.ceil(),
+        Unit::BytesPerSecond | Unit::ObjectsPerSecond => low,
+    }
 }
 
 fn whole(value: f64, rounding: Rounding) -> f64 {
@@ -354,139 +379,5 @@ fn shown(rounded: f64, digits: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use Rounding::{Down, Nearest, Up};
-
-    const MIB: f64 = 1_048_576.0;
-
-    fn about(value: f64, half: f64, samples: u64) -> Estimate {
-        Estimate::Interval { value, low: value - half, high: value + half, samples }
-    }
-
-    #[test]
-    fn bytes_have_three_digits() {
-        let three = |v| bytes(v, 3, Nearest);
-        assert_eq!(three(0.0), "0 B");
-        assert_eq!(three(7.0), "7 B");
-        assert_eq!(three(999.4), "999 B");
-        assert_eq!(three(1000.0), "0.98 KiB");
-        assert_eq!(three(1024.0), "1.00 KiB");
-        assert_eq!(three(1.234 * MIB), "1.23 MiB");
-        assert_eq!(three(12.34 * MIB), "12.3 MiB");
-        assert_eq!(three(123.4 * MIB), "123 MiB");
-        assert_eq!(three(999.6 * MIB), "0.98 GiB");
-        assert_eq!(three(1e30), "867361737988 EiB");
-    }
-
-    #[test]
-    fn counts_are_whole_and_si() {
-        let three = |v| count(v, 3, Nearest);
-        assert_eq!(three(355.0), "355");
-        assert_eq!(three(1000.0), "1.00 k");
-        assert_eq!(three(12_345.0), "12.3 k");
-        assert_eq!(three(999_999.0), "1.00 M");
-    }
-
-    #[test]
-    fn intervals_take_digits_away() {
-        let shown = |v, h| estimate(&about(v * MIB, h * MIB, 50), Unit::Bytes).to_string();
-        assert_eq!(shown(231.4, 9.0), "231 MiB ±4 %");
-        assert_eq!(shown(9.41, 2.05), "9.4 MiB ±22 %");
-        assert_eq!(shown(38.4, 4.1), "38 MiB ±11 %");
-        assert_eq!(shown(118.2, 30.0), "120 MiB ±26 %");
-        assert_eq!(shown(9.41, 12.0), "9 MiB ±128 %");
-        assert_eq!(shown(500.0, 1.0), "500 MiB ±0.2 %");
-        assert_eq!(shown(5.0, 500.0), "5 MiB ±>999 %");
-    }
-
-    #[test]
-    fn the_larger_half_of_an_interval_is_shown() {
-        let e = Estimate::Interval { value: 100.0, low: 95.0, high: 120.0, samples: 9 };
-        assert_eq!(estimate(&e, Unit::Objects).to_string(), "100 ±20 %");
-    }
-
-    #[test]
-    fn bounds_lie_on_the_safe_side() {
-        let below = Estimate::Below { high: 1.5 * MIB };
-        assert_eq!(estimate(&below, Unit::Bytes).to_string(), "< 1.5 MiB");
-        let below = Estimate::Below { high: 1.51 * MIB };
-        assert_eq!(estimate(&below, Unit::BytesPerSecond).to_string(), "< 1.6 MiB/s");
-        let least = Estimate::AtLeast { low: 1290.0, samples: 20 };
-        assert_eq!(estimate(&least, Unit::ObjectsPerSecond).to_string(), "≥ 1.2 k/s");
-    }
-
-    #[test]
-    fn unknown_is_a_dash_and_exact_has_no_interval() {
-        assert_eq!(estimate(&Estimate::Unknown, Unit::Bytes).to_string(), "–");
-        assert_eq!(estimate(&Estimate::Exact { value: 0.0 }, Unit::Bytes).to_string(), "0 B");
-        assert_eq!(ratio(&Ratio::Unknown).to_string(), "–");
-        assert_eq!(lifetime(&Lifetime::Unknown).to_string(), "–");
-    }
-
-    #[test]
-    fn few_samples_are_dim() {
-        assert!(estimate(&about(9.0, 1.0, 4), Unit::Bytes).dim);
-        assert!(!estimate(&about(9.0, 1.0, 5), Unit::Bytes).dim);
-        assert!(ratio(&Ratio::Interval { value: 0.5, low: 0.1, high: 0.9, samples: 4 }).dim);
-        assert!(lifetime(&Lifetime::Beyond { ns: 1.0, samples: 4 }).dim);
-    }
-
-    #[test]
-    fn shares_have_at_most_one_decimal() {
-        let shown = |value: f64, low: f64, high: f64| {
-            ratio(&Ratio::Interval {
-                value: value / 100.0,
-                low: low / 100.0,
-                high: high / 100.0,
-                samples: 99,
-            })
-            .to_string()
-        };
-        assert_eq!(shown(98.7, 97.8, 99.4), "98.7 % ±0.9");
-        assert_eq!(shown(98.7, 97.5, 99.4), "98.7 % ±2");
-        assert_eq!(shown(4.1, 3.8, 4.5), "4.1 % ±0.4");
-        assert_eq!(shown(42.0, 30.0, 55.0), "42 % ±13");
-        assert_eq!(shown(100.0, 97.3, 100.0), "100 % ≥ 97");
-        assert_eq!(shown(100.0, 99.47, 100.0), "100 % ≥ 99.4");
-        assert_eq!(shown(0.0, 0.0, 2.1), "0 % ≤ 3");
-        assert_eq!(shown(0.0, 0.0, 0.31), "0 % ≤ 0.4");
-        assert_eq!(shown(25.0, 25.0, 25.0), "25.0 %");
-        assert_eq!(shown(100.0, 100.0, 100.0), "100 %");
-    }
-
-    #[test]
-    fn lifetimes_choose_their_unit() {
-        let median = |ns: f64| {
-            let l = Lifetime::Median { ns, low_ns: ns * 0.95, high_ns: ns * 1.05, samples: 50 };
-            lifetime(&l).to_string()
-        };
-        assert_eq!(median(420.0), "420 ns ±5 %");
-        assert_eq!(median(42e3), "42 µs ±5 %");
-        assert_eq!(median(0.38e6), "0.4 ms ±5 %");
-        assert_eq!(median(1.93e9), "1.9 s ±5 %");
-        assert_eq!(median(40.0 * 60e9), "40 min ±5 %");
-        assert_eq!(median(50.0 * 3600e9), "2.1 d ±5 %");
-        let beyond = Lifetime::Beyond { ns: 40.6 * 60e9, samples: 50 };
-        assert_eq!(lifetime(&beyond).to_string(), "> 40 min");
-        let open =
-            Lifetime::Median { ns: 2e9, low_ns: 1.19e9, high_ns: f64::INFINITY, samples: 50 };
-        assert_eq!(lifetime(&open).to_string(), "≥ 1.1 s");
-    }
-
-    #[test]
-    fn rounding_keeps_what_is_round() {
-        assert_eq!(bytes(1.5 * MIB, 2, Up), "1.5 MiB");
-        assert_eq!(bytes(1.5 * MIB, 2, Down), "1.5 MiB");
-        assert_eq!(uptime(192), "3 h 12 m");
-        assert_eq!(uptime(3), "3 m");
-        assert_eq!(uptime(3000), "2 d 2 h");
-        assert_eq!(interval(524_288), "1 in 512 KiB");
-        assert_eq!(interval(1), "every byte");
-        assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(grouped(123), "123");
-        assert_eq!(cost(0.000_1), "< 0.1 %");
-        assert_eq!(cost(0.003), "0.3 %");
-        assert_eq!(cost(0.123), "12 %");
-    }
-}
+#[path = "format_tests.rs"]
+mod tests;

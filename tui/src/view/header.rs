@@ -41,24 +41,27 @@ pub fn title(app: &App, area: Rect, frame: &mut Frame) {
     // The longest of these that leaves room for what must be seen.
     let wordy: String =
         [Some(name.clone()), pid.clone(), up].into_iter().flatten().collect::<Vec<_>>().join(" · ");
-    let short: String = [Some(name), pid].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    let short: String =
+        [Some(name.clone()), pid].into_iter().flatten().collect::<Vec<_>>().join(" · ");
     let states_width = columns(&states);
     let tabs_width = columns(&tabs);
     let brand = " heaptop  ";
-    let fits = |taken: &[usize]| taken.iter().sum::<usize>() < width;
-    let (brand, target, with_tabs) =
-        if fits(&[brand.len(), text::width(&wordy), states_width, tabs_width]) {
-            (brand, wordy, true)
-        } else if fits(&[1, text::width(&wordy), states_width, tabs_width]) {
-            (" ", wordy, true)
-        } else if fits(&[1, text::width(&short), states_width, tabs_width]) {
-            (" ", short, true)
-        } else {
-            (" ", short, false)
-        };
+    let choices = [
+        (brand, &wordy, true),
+        (" ", &wordy, true),
+        (" ", &short, true),
+        (" ", &short, false),
+        (" ", &name, false),
+    ];
+    let fits = |&(brand, target, with_tabs): &(&str, &String, bool)| {
+        let tabs = if with_tabs { tabs_width } else { 0 };
+        brand.len() + text::width(target) + states_width + tabs < width
+    };
+    let [.., shortest] = choices;
+    let (brand, target, with_tabs) = choices.into_iter().find(fits).unwrap_or(shortest);
     let right_width = states_width + if with_tabs { tabs_width } else { 0 };
     let target =
-        text::keep_start(&target, width.saturating_sub(right_width + brand.len() + 1)).into_owned();
+        text::keep_start(target, width.saturating_sub(right_width + brand.len() + 1)).into_owned();
     let gap = width.saturating_sub(brand.len() + text::width(&target) + right_width);
     let mut spans = vec![brand.bold(), target.bold(), Span::raw(" ".repeat(gap))];
     spans.extend(states);
@@ -140,7 +143,8 @@ fn items(app: &App) -> Vec<Item> {
     push("in use", format::estimate(&s.in_use, Unit::Bytes), IN_USE);
     if let Some((peak, minutes)) = &s.peak {
         let peak = format::estimate(peak, Unit::Bytes);
-        push("peak", known(format!("{peak} at {}", format::uptime(*minutes))), 45);
+        let when = if *minutes == 0 { "0 m".into() } else { format::uptime(*minutes) };
+        push("peak", known(format!("{peak} at {when}")), 45);
     }
     push("RSS", or_unknown(s.rss_bytes.map(|b| bytes(b as f64))), 75);
     push("alloc", format::estimate(&s.allocated_rate, Unit::BytesPerSecond), 90);
@@ -152,8 +156,7 @@ fn items(app: &App) -> Vec<Item> {
         push("", known(format!("{} samples/s", format::count(rate, 3, Rounding::Nearest))), 60);
     }
     push("cost", or_unknown(s.agent_cost.map(|c| known(format::cost(c)))), 50);
-    let lost = app.live().lost();
-    let loss = lost > 0;
+    let loss = app.live().lost() > 0;
     let worth = if loss { 99 } else { 40 };
     items.push(Item { label: "dropped", value: dropped(app), dim: !loss, loss, worth });
     items
@@ -210,8 +213,7 @@ pub fn curve(app: &App, area: Rect, frame: &mut Frame) {
     let top = format::bytes(largest, 3, Rounding::Nearest);
     let since =
         summary.uptime_minutes.map_or(String::new(), |m| format!(" in {}", format::uptime(m)));
-    let note =
-        if summary.curve.is_empty() { String::new() } else { format!(" 0 to {top}{since} ") };
+    let note = if largest <= 0.0 { String::new() } else { format!(" 0 to {top}{since} ") };
     let room = usize::from(area.width);
     let note = if room >= 60 { note } else { String::new() };
     let columns = room.saturating_sub(label.len() + text::width(&note));

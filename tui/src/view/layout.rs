@@ -1,7 +1,8 @@
 //! Which columns of a list fit, and how wide they are. Pure.
 //!
 //! A list has one flexible column at the left (a name) and figures behind it. A
-//! figure can be shown tight or roomy; the names get at least [`LEAST_NAME`].
+//! figure can be shown tight or roomy; the names get at least [`LEAST_NAME`],
+//! and more where there are many figures.
 //! Columns are taken in the order of their worth while they fit tight, then
 //! made roomy in the same order while names keep [`COMFORTABLE_NAME`], and names
 //! get what is left. Where not even the worthiest fits, it is shown without its
@@ -13,6 +14,9 @@ use super::text;
 /// Columns of the marker of the selected row.
 pub const MARKER: u16 = 1;
 const LEAST_NAME: u16 = 24;
+/// With this many figures, more of them are worth less than readable names.
+const ENOUGH: usize = 5;
+const READABLE_NAME: u16 = 36;
 const COMFORTABLE_NAME: u16 = 44;
 
 /// Room for a value and, behind a space, for its interval (0: none).
@@ -65,11 +69,14 @@ pub fn place(width: u16, wanted: &[Wanted]) -> (u16, Vec<Placed>) {
 
     let mut fields: Vec<Option<Fields>> = vec![None; wanted.len()];
     let mut left = room;
+    let mut taken = 0;
     for &i in &order {
         let tight = wanted[i].tight;
-        if left >= LEAST_NAME + gap + tight.width() {
+        let name = if taken < ENOUGH { LEAST_NAME } else { READABLE_NAME };
+        if left >= name + gap + tight.width() {
             fields[i] = Some(tight);
             left -= gap + tight.width();
+            taken += 1;
         }
     }
     if let Some(&first) = order.first()
@@ -103,20 +110,28 @@ pub fn place(width: u16, wanted: &[Wanted]) -> (u16, Vec<Placed>) {
 /// A figure in its fields: the value to the right, the interval behind it.
 #[must_use]
 pub fn figure(figure: &Figure, fields: Fields) -> String {
-    let value = text::right(&figure.value, usize::from(fields.0));
     if fields.1 == 0 || figure.interval.is_empty() {
-        return value;
+        return text::right(&figure.value, usize::from(fields.0));
     }
+    // A long interval takes its room from the value, which is then short.
+    let longer = text::width(&figure.interval).saturating_sub(usize::from(fields.1));
+    let value = text::right(&figure.value, usize::from(fields.0).saturating_sub(longer));
     format!("{value} {}", figure.interval)
 }
 
-/// A heading over its fields: to the right, over the values, where it fits there.
+/// A heading over its fields, with a mark where rows are sorted by it: to the
+/// right, over the values, where it fits there. The mark is never cut.
 #[must_use]
-pub fn heading(title: &str, fields: Fields) -> String {
-    if text::width(title) <= usize::from(fields.0) {
-        text::right(title, usize::from(fields.0))
+pub fn heading(title: &str, mark: &str, fields: Fields) -> String {
+    let (value, width) = (usize::from(fields.0), usize::from(fields.width()));
+    let loose = if mark.is_empty() { title.to_owned() } else { format!("{title} {mark}") };
+    if text::width(&loose) <= value {
+        text::right(&loose, value)
+    } else if text::width(&loose) <= width {
+        loose
     } else {
-        text::keep_start(title, usize::from(fields.width())).into_owned()
+        let kept: String = title.chars().take(width.saturating_sub(text::width(mark))).collect();
+        kept + mark
     }
 }
 
@@ -138,6 +153,14 @@ mod tests {
             }
             assert!(placed.is_empty() || x <= width, "{width}");
         }
+    }
+
+    #[test]
+    fn headings_keep_their_mark() {
+        assert_eq!(heading("in use", "▼", Fields(8, 5)), "in use ▼");
+        assert_eq!(heading("cum", "", Fields(8, 5)), "     cum");
+        assert_eq!(heading("dies young", "▲", Fields(6, 5)), "dies young▲");
+        assert_eq!(heading("lifetime", "▼", Fields(8, 0)), "lifetim▼");
     }
 
     #[test]

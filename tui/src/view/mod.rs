@@ -95,10 +95,11 @@ pub fn draw(app: &App, frame: &mut Frame) {
     header::figures(app, parts.figures, frame);
     header::curve(app, parts.curve, frame);
     if let Some(sentence) = app.sentence() {
-        let width = usize::from(area.width);
-        let sentence = format!(" {}", text::clean(&sentence));
-        let line = Line::from(text::keep_start(&sentence, width).into_owned());
-        frame.render_widget(line.bold(), parts.sentence);
+        let sentence = text::clean(&sentence).into_owned();
+        let area = Rect { x: area.x + 1, width: area.width - 1, ..parts.sentence };
+        let room = usize::from(area.width) * usize::from(area.height);
+        let paragraph = Paragraph::new(text::keep_start(&sentence, room).into_owned());
+        frame.render_widget(paragraph.wrap(Wrap { trim: true }).bold(), area);
     }
     for rule in [parts.upper_rule, parts.lower_rule] {
         frame.render_widget(Line::from("─".repeat(usize::from(rule.width))).dim(), rule);

@@ -7,7 +7,7 @@ use super::text;
 use crate::query::Label;
 
 /// From this width on a location is shown with its directories.
-const WIDE: usize = 40;
+const WIDE: usize = 36;
 /// Columns between a name and its location.
 const GAP: usize = 2;
 
@@ -36,9 +36,10 @@ pub fn spans(label: &Label, width: usize) -> [Span<'static>; 2] {
     let location = text::clean(&label.location);
     let name_wants = text::width(&function);
     let shown = if width >= WIDE {
-        // The name has precedence, but some of the place is always to be seen.
-        let room = width.saturating_sub(name_wants + GAP).max(width * 2 / 5);
-        text::keep_end(&location, room).into_owned()
+        // The name has precedence, but the file is always to be seen.
+        let file = text::width(location.rsplit('/').next().unwrap_or_default());
+        let room = width.saturating_sub(name_wants + GAP).max(file.min(width * 2 / 5));
+        text::keep_path(&location, room).into_owned()
     } else {
         let file = location.rsplit('/').next().unwrap_or_default();
         let fits = name_wants + GAP + text::width(file) <= width;
@@ -70,10 +71,8 @@ mod tests {
             "fill_cache          orders/src/cache.rs:88"
         );
         assert_eq!(
-            shown("orders::cache::Cache<K, V>::fill_with_defaults", "orders/src/cache.rs:88", 40),
-            "orders::…::fill_with_d…  …rc/cache.rs:88"
-                .replace("orders::…::fill_with_d…", "…::fill_with_defaults  ")
-                .trim_end()
+            shown("orders::cache::Cache<K, V>::fill_with_defaults", "orders/src/cache.rs:88", 44),
+            "orders::…::fill_with_defaults    cache.rs:88"
         );
     }
 }

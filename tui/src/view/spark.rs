@@ -8,6 +8,9 @@ const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 /// is never an empty column; a missing one (not finite) always is.
 #[must_use]
 pub fn lines(values: &[f64], columns: usize, height: usize) -> Vec<String> {
+    if height == 0 {
+        return Vec::new();
+    }
     let points = fit(values, columns);
     let largest = points.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
     let steps = height * 8;

@@ -1,1 +1,460 @@
+//! Whole screens, driven by real keys, at five sizes; their styles; and any
+//! keys at any size.
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use proptest::prelude::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use ratatui::style::{Color, Modifier};
+
+use super::draw;
+use crate::app::keys::Place;
+use crate::app::{App, Effect, Message, Options, Screen};
+use crate::session::fixture::Fixture;
+use crate::session::{Connection, Input, Session};
+
+const SIZES: [(u16, u16); 6] = [(20, 5), (40, 12), (80, 24), (120, 40), (160, 50), (300, 80)];
+
+/// A service with a cache that stays, sessions that leak, buffers and requests
+/// that die young, half a minute after its start.
+fn orders() -> Fixture {
+    let mut f = Fixture::new(64 << 10);
+    let http =
+        ["main@orders/src/main.rs:12", "tokio::runtime::Runtime::block_on@tokio/src/rt.rs:301"];
+    let stack = |f: &mut Fixture, leaf: &[&str]| {
+        let path: Vec<&str> = http.iter().chain(leaf).copied().collect();
+        f.stack(&path)
+    };
+    let cache = stack(
+        &mut f,
+        &[
+            "orders::warm_up@orders/src/main.rs:40",
+            "orders::cache::fill_cache@orders/src/cache.rs:88",
+        ],
+    );
+    let login = stack(
+        &mut f,
+        &[
+            "orders::http::serve_request@orders/src/http.rs:131",
+            "orders::auth::forget_session@orders/src/auth.rs:41",
+        ],
+    );
+    let grow = stack(
+        &mut f,
+        &[
+            "orders::http::serve_request@orders/src/http.rs:140",
+            "orders::http::read_body@orders/src/http.rs:77",
+            "bytes::buf::Buf::grow@bytes/src/buf.rs:210",
+        ],
+    );
+    let parse = stack(
+        &mut f,
+        &[
+            "orders::http::serve_request@orders/src/http.rs:140",
+            "<httparse::Parser<'_, alloc::vec::Vec<u8>> as httparse::Parse>::parse_header@httparse/src/lib.rs:97",
+        ],
+    );
+    let admin = stack(
+        &mut f,
+        &[
+            "orders::admin::dump@orders/src/admin.rs:9",
+            "orders::cache::fill_cache@orders/src/cache.rs:88",
+        ],
+    );
+    let bare = f.bare_stack(&["main@orders/src/main.rs:12", "no name"]);
+    for i in 0..120 {
+        let block = f.alloc(cache, 1024);
+        f.promote(block);
+        if i % 20 == 0 {
+            f.alloc(admin, 4096);
+        }
+    }
+    f.alloc(bare, 300_000);
+    for _ in 0..60 {
+        f.pass(0.5);
+        let kept = f.alloc(login, 700);
+        f.promote(kept);
+        let buffer = f.alloc(grow, 48_000);
+        let header = f.alloc(parse, 64);
+        f.pass(0.002);
+        f.free(buffer);
+        f.free(header);
+    }
+    f.pass(0.5);
+    f
+}
+
+fn key(code: KeyCode) -> Message {
+    Message::Key(KeyEvent::new(code, KeyModifiers::NONE))
+}
+
+/// Starts at a size and takes keys: `⏎ ⎋ ↓ → ←` and characters.
+fn run(session: &Session, (width, height): (u16, u16), keys: &str) -> App {
+    let mut app = App::new(Options { color: true, ascii: false });
+    app.update(Message::Resize(width, height), session);
+    app.update(Message::Refresh, session);
+    press(&mut app, session, keys);
+    app
+}
+
+fn press(app: &mut App, session: &Session, keys: &str) -> Vec<Effect> {
+    keys.chars()
+        .flat_map(|c| {
+            let code = match c {
+                '⏎' => KeyCode::Enter,
+                '⎋' => KeyCode::Esc,
+                '↓' => KeyCode::Down,
+                '→' => KeyCode::Right,
+                '←' => KeyCode::Left,
+                '⇥' => KeyCode::Tab,
+                c => KeyCode::Char(c),
+            };
+            app.update(key(code), session)
+        })
+        .collect()
+}
+
+fn drawn(app: &App, (width, height): (u16, u16)) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(app, frame)).unwrap();
+    terminal.backend().buffer().clone()
+}
+
+/// The lines of a buffer, without the spaces at their ends.
+fn text(buffer: &Buffer) -> String {
+    let width = usize::from(buffer.area.width);
+    buffer
+        .content
+        .chunks(width.max(1))
+        .map(|row| {
+            let mut line = String::new();
+            let mut covered = 0;
+            for cell in row {
+                // A wide character covers the cell behind it.
+                if covered == 0 {
+                    line.push_str(cell.symbol());
+                    covered = super::text::width(cell.symbol()).saturating_sub(1);
+                } else {
+                    covered -= 1;
+                }
+            }
+            line.trim_end().to_owned() + "\n"
+        })
+        .collect()
+}
+
+/// One letter a cell: `r`ed, `R`everse, `b`old, `d`im, `.` plain.
+fn styles(buffer: &Buffer) -> String {
+    let letter = |style: ratatui::style::Style| {
+        let has = |m| style.add_modifier.contains(m);
+        match style.fg {
+            Some(Color::Red) => 'r',
+            _ if has(Modifier::REVERSED) => 'R',
+            _ if has(Modifier::BOLD) => 'b',
+            _ if has(Modifier::DIM) => 'd',
+            _ => '.',
+        }
+    };
+    let width = usize::from(buffer.area.width);
+    buffer
+        .content
+        .chunks(width)
+        .map(|row| row.iter().map(|c| letter(c.style())).collect::<String>() + "\n")
+        .collect()
+}
+
+fn screen(session: &Session, size: (u16, u16), keys: &str) -> String {
+    text(&drawn(&run(session, size, keys), size))
+}
+
+#[test]
+fn callsites() {
+    let f = orders();
+    for size in SIZES {
+        insta::assert_snapshot!(
+            format!("callsites_{}x{}", size.0, size.1),
+            screen(&f.session, size, "")
+        );
+    }
+}
+
+#[test]
+fn callers() {
+    let f = orders();
+    for size in SIZES {
+        insta::assert_snapshot!(
+            format!("callers_{}x{}", size.0, size.1),
+            screen(&f.session, size, "⏎")
+        );
+    }
+}
+
+#[test]
+fn callees_of_a_frame() {
+    let f = orders();
+    let app = run(&f.session, (100, 24), "⏎G⏎i");
+    insta::assert_snapshot!(text(&drawn(&app, (100, 24))));
+}
+
+#[test]
+fn help() {
+    let f = orders();
+    for size in [(20, 5), (80, 24), (160, 50)] {
+        insta::assert_snapshot!(
+            format!("help_{}x{}", size.0, size.1),
+            screen(&f.session, size, "?")
+        );
+    }
+}
+
+#[test]
+fn a_filter_is_shown_while_it_is_typed_and_while_it_holds() {
+    let f = orders();
+    insta::assert_snapshot!("filter_typed", screen(&f.session, (80, 24), "/cache"));
+    insta::assert_snapshot!("filter_holds", screen(&f.session, (80, 24), "/cache⏎"));
+    insta::assert_snapshot!("filter_without_match", screen(&f.session, (80, 24), "/zebra⏎"));
+    let taken_back = screen(&f.session, (80, 24), "/cache⎋");
+    assert_eq!(taken_back, screen(&f.session, (80, 24), ""));
+    assert_eq!(screen(&f.session, (80, 24), "/cache⏎⎋"), taken_back);
+}
+
+#[test]
+fn a_paused_screen_stays_while_the_stream_goes_on() {
+    let mut f = orders();
+    let size = (80, 24);
+    let mut app = run(&f.session, size, " ");
+    let before = drawn(&app, size);
+    insta::assert_snapshot!("paused", text(&before));
+    let stack = f.stack(&["main", "new_site"]);
+    f.alloc(stack, 9_000_000);
+    f.pass(120.0);
+    app.take_dirty();
+    app.update(Message::Refresh, &f.session);
+    assert_eq!(drawn(&app, size), before);
+    assert!(!app.take_dirty(), "nothing was drawn anew");
+    // Trouble is not held back.
+    f.session.apply(Input::Connection(Connection::Lost("end of stream".into())));
+    app.update(Message::Refresh, &f.session);
+    assert!(app.take_dirty());
+    insta::assert_snapshot!("paused_and_lost", text(&drawn(&app, size)));
+    press(&mut app, &f.session, " ");
+    assert!(text(&drawn(&app, size)).contains("new_site"));
+}
+
+#[test]
+fn nothing_changes_nothing_is_drawn() {
+    let f = orders();
+    let mut app = run(&f.session, (80, 24), "");
+    app.take_dirty();
+    app.update(Message::Refresh, &f.session);
+    assert!(!app.take_dirty());
+    app.update(key(KeyCode::Down), &f.session);
+    assert!(app.take_dirty());
+}
+
+#[test]
+fn the_order_is_held_while_numbers_move() {
+    let mut f = orders();
+    let size = (80, 24);
+    let order =
+        |app: &App| -> Vec<u64> { app.table().unwrap().rows.iter().map(|r| r.key.0).collect() };
+    let mut app = run(&f.session, size, "o");
+    let before = order(&app);
+    let stack = f.stack(&["main", "new_site"]);
+    f.alloc(stack, 90_000_000);
+    f.pass(1.0);
+    app.update(Message::Refresh, &f.session);
+    assert_eq!(order(&app)[..before.len()], before);
+    assert!(text(&drawn(&app, size)).contains("ORDER HELD"));
+    press(&mut app, &f.session, "o");
+    app.update(Message::Refresh, &f.session);
+    assert_eq!(order(&app)[1..], before);
+}
+
+#[test]
+fn losses_are_red_and_said_by_kind() {
+    let mut f = orders();
+    f.losses.births = 12_345;
+    f.losses.unsent = 7;
+    f.pass(0.5);
+    let size = (120, 40);
+    let app = run(&f.session, size, "");
+    let buffer = drawn(&app, size);
+    insta::assert_snapshot!("losses", text(&buffer));
+    insta::assert_snapshot!("losses_styles", styles(&buffer));
+    let mut plain = App::new(Options { color: false, ascii: false });
+    plain.update(Message::Resize(120, 40), &f.session);
+    plain.update(Message::Refresh, &f.session);
+    assert!(!styles(&drawn(&plain, size)).contains('r'), "no colour where none is wanted");
+}
+
+#[test]
+fn a_lost_and_an_ended_connection_say_so() {
+    let mut f = orders();
+    f.session.apply(Input::Connection(Connection::Lost("the socket was closed".into())));
+    insta::assert_snapshot!("lost", screen(&f.session, (80, 24), ""));
+    f.session.apply(Input::Connection(Connection::Ended("exit status 1".into())));
+    insta::assert_snapshot!("ended", screen(&f.session, (80, 24), ""));
+}
+
+#[test]
+fn an_empty_screen_says_why() {
+    let size = (80, 24);
+    insta::assert_snapshot!("connecting", screen(&Session::new(), size, ""));
+    let mut f = Fixture::new(512 << 10);
+    f.clock = 1_200_000;
+    f.pass(1.0);
+    insta::assert_snapshot!("no_samples", screen(&f.session, size, ""));
+    assert!(screen(&f.session, size, "2⏎⇥").contains("no samples yet"));
+}
+
+#[test]
+fn ascii_is_ascii_and_nothing_moves() {
+    let f = orders();
+    for keys in ["", "⏎", "?"] {
+        let size = (120, 40);
+        let rich = run(&f.session, size, keys);
+        let mut app = App::new(Options { color: true, ascii: true });
+        app.update(Message::Resize(size.0, size.1), &f.session);
+        app.update(Message::Refresh, &f.session);
+        press(&mut app, &f.session, keys);
+        let plain = drawn(&app, size);
+        assert!(text(&plain).is_ascii());
+        for (a, b) in drawn(&rich, size).content.iter().zip(&plain.content) {
+            assert!(a.symbol() == b.symbol() || !a.symbol().is_ascii());
+        }
+        if keys.is_empty() {
+            insta::assert_snapshot!("ascii", text(&plain));
+        }
+    }
+}
+
+#[test]
+fn hostile_names_stay_in_their_cells() {
+    let mut f = Fixture::new(1024);
+    let stack = f.stack(&[
+        "main",
+        "a\x1b[31m\u{202E}b",
+        "名前::とても長い名前の関数::叫ぶ<T>@ソース/ファイル.rs:1",
+    ]);
+    for _ in 0..9 {
+        f.alloc(stack, 5000);
+    }
+    f.pass(1.0);
+    for keys in ["", "⏎"] {
+        let shown = screen(&f.session, (60, 15), keys);
+        assert!(shown.contains("叫ぶ<T>"), "{shown}");
+        assert!(!shown.contains(['\x1b', '\u{202E}']));
+        for line in shown.lines() {
+            assert!(super::text::width(line) <= 60, "{line}");
+        }
+    }
+}
+
+#[test]
+fn what_rows_are_sorted_by_is_seen() {
+    let f = orders();
+    for n in 0..12 {
+        let shown = screen(&f.session, (80, 24), &"s".repeat(n));
+        assert!(shown.contains(['▼', '▲']), "{n}: {shown}");
+    }
+    let shown = screen(&f.session, (80, 24), "sssS");
+    assert!(shown.contains("births ▲"), "{shown}");
+}
+
+#[test]
+fn columns_without_room_can_be_reached() {
+    let f = orders();
+    let heading = |keys: &str| screen(&f.session, (80, 24), keys);
+    for title in ["objects", "allocated ", "births", "births/s", "dies young", "trend"] {
+        assert!(!heading("").contains(title));
+        let reached = (1..10).any(|n| heading(&"l".repeat(n)).contains(title));
+        assert!(reached, "{title} is reached");
+    }
+    assert_eq!(heading("llhh"), heading(""));
+    assert_eq!(heading("lllllllllllllllhhhhhhhhh"), heading(""), "there is an end on both sides");
+}
+
+#[test]
+fn a_long_sentence_is_wrapped() {
+    let f = orders();
+    let size = (60, 24);
+    let mut app = run(&f.session, size, "");
+    let words = "the directory is full and nothing could be written into it: free some room, or start \
+                 heaptop in another directory";
+    app.update(Message::Exported(Err(words.into())), &f.session);
+    let shown = text(&drawn(&app, size));
+    assert!(
+        shown.contains("export failed: the directory") && shown.contains("another directory"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn any_size_can_be_drawn() {
+    let f = orders();
+    for keys in ["", "⏎", "?", "/ab", "/ab⏎"] {
+        for width in [0, 1, 2, 5, 19, 20, 33, 79, 500] {
+            for height in [0, 1, 2, 3, 4, 5, 6, 9, 17, 200] {
+                let app = run(&f.session, (width, height), keys);
+                drawn(&app, (width, height));
+                // A terminal that has shrunk or grown unnoticed.
+                drawn(&app, (height, width));
+            }
+        }
+    }
+}
+
+#[test]
+fn small_screens_keep_the_selected_row() {
+    let f = orders();
+    let shown = screen(&f.session, (20, 5), "G");
+    let last = run(&f.session, (20, 5), "").table().unwrap().rows.last().unwrap().label.clone();
+    let end = last.function.rsplit("::").next().unwrap().chars().take(4).collect::<String>();
+    assert!(shown.contains('▸') && shown.contains(&end), "{shown} should show {end}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn any_keys_at_any_size(steps in proptest::collection::vec((0u8..48, 0u16..130, 0u16..45), 1..60)) {
+        let mut f = orders();
+        let mut app = run(&f.session, (80, 24), "");
+        let mut size = (80, 24);
+        let keys: Vec<char> = "12⇥⏎⎋↓→←jjkkggGGhl/sSmi oeyr?cache⏎".chars().collect();
+        for (choice, width, height) in steps {
+            match choice {
+                0..40 => {
+                    let c = keys[usize::from(choice) % keys.len()];
+                    press(&mut app, &f.session, &c.to_string());
+                }
+                40 => { app.update(key(KeyCode::PageDown), &f.session); }
+                41 => { app.update(key(KeyCode::PageUp), &f.session); }
+                42 => { app.update(Message::Paste("serve\n\x1b".into()), &f.session); }
+                43 => {
+                    let name = format!("site{width}");
+                    let stack = f.stack(&["main", &name]);
+                    f.alloc(stack, u64::from(height) * 10_000 + 1);
+                    f.pass(0.3);
+                    app.update(Message::Refresh, &f.session);
+                }
+                _ => {
+                    size = (width, height);
+                    app.update(Message::Resize(width, height), &f.session);
+                }
+            }
+            let page = usize::from(app.rooms().body).max(1);
+            let (rows, cursor) = match app.screen() {
+                Screen::Callsites(c) => (app.table().map_or(0, |t| t.rows.len()), *c),
+                Screen::Callers(c) => (c.rows.len(), c.cursor),
+                Screen::Help { .. } => continue,
+            };
+            prop_assert!(cursor.index() < rows.max(1));
+            prop_assert!(cursor.offset() <= cursor.index() && cursor.index() < cursor.offset() + page);
+            prop_assert!(matches!(app.screens()[0], Screen::Callsites(_)));
+            prop_assert!(app.screens()[1..].iter().all(|s| s.place() != Place::Callsites));
+            drawn(&app, size);
+        }
+    }
+}

@@ -62,6 +62,21 @@ pub fn keep_end(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(kept.concat())
 }
 
+/// A path in at most `columns`: its file tells most, directories are cut whole.
+#[must_use]
+pub fn keep_path(path: &str, columns: usize) -> Cow<'_, str> {
+    if width(path) <= columns {
+        return Cow::Borrowed(path);
+    }
+    for (slash, _) in path.match_indices('/') {
+        let short = format!("{CUT}{}", &path[slash..]);
+        if width(&short) <= columns {
+            return Cow::Owned(short);
+        }
+    }
+    keep_end(path.rsplit('/').next().unwrap_or(path), columns)
+}
+
 /// The name of a function in at most `columns`: its end tells most, its crate
 /// comes next, the modules between go first.
 #[must_use]
@@ -151,6 +166,10 @@ mod tests {
         assert_eq!(keep_start("abcdef", 4), "abc…");
         assert_eq!(keep_end("src/cache.rs:88", 9), "…he.rs:88");
         assert_eq!(keep_end("ab", 0), "");
+        assert_eq!(keep_path("orders/src/cache.rs:88", 22), "orders/src/cache.rs:88");
+        assert_eq!(keep_path("orders/src/cache.rs:88", 21), "…/src/cache.rs:88");
+        assert_eq!(keep_path("orders/src/cache.rs:88", 12), "cache.rs:88");
+        assert_eq!(keep_path("orders/src/cache.rs:88", 8), "…e.rs:88");
     }
 
     #[test]
@@ -174,7 +193,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_wider_than_asked(text in "\\PC{0,40}", columns in 0usize..50) {
-            for cut in [keep_start(&text, columns), keep_end(&text, columns), keep_name(&text, columns)] {
+            for cut in [keep_start(&text, columns), keep_end(&text, columns), keep_name(&text, columns), keep_path(&text, columns)] {
                 prop_assert!(width(&cut) <= columns);
             }
         }

@@ -28,6 +28,9 @@
 //!
 //! **Lifetimes** are in [`survival`].
 
+// Formulas keep the letters they have in the literature.
+#![allow(clippy::many_single_char_names)]
+
 pub mod beta;
 pub mod gamma;
 pub mod survival;
@@ -60,7 +63,7 @@ pub fn normal_quantile(p: f64) -> f64 {
         -3.969_683_028_665_376e1,
         2.209_460_984_245_205e2,
         -2.759_285_104_469_687e2,
-        1.383_577_518_672_690e2,
+        1.383_577_518_672_69e2,
         -3.066_479_806_614_716e1,
         2.506_628_277_459_239,
     ];

@@ -8,14 +8,16 @@
 //!
 //! S(t) = Π (1 − d/r), every block counted with its Horvitz–Thompson weight.
 //! Var ln S is Greenwood's sum for weighted counts: the linearised variance of
-//! d/r is (Σ_d w²(1 − h)² + (Σ_r w² − Σ_d w²) h²)/r², over (1 − h)².
+//! h = d/r is (D(1 − h)² + (R − D) h²)/r², with D = Σw² over the dead and R over
+//! those at risk, divided by (1 − h)².
 //!
 //! The median's interval holds the ages at which a binomial test of S = ½ does
-//! not reject: n_eff(t) = S(1 − S)/Var S trials (Dorey & Korn 1987), which is
+//! not reject: S(1 − S)/Var S effective trials (Dorey & Korn 1987), which is
 //! the number of blocks while none is dead. It needs no normality.
 
 use super::super::figures::Lifetime;
 use super::beta;
+use std::sync::LazyLock;
 
 /// Buckets of age: all of u64 nanoseconds, eight an octave from 8 ns on.
 pub const BUCKETS: usize = 61 * 8;
@@ -24,7 +26,7 @@ pub const BUCKETS: usize = 61 * 8;
 #[must_use]
 pub const fn bucket(age_ns: u64) -> u16 {
     let age = if age_ns < 8 { 8 } else { age_ns };
-    let exponent = 63 - age.leading_zeros();
+    let exponent = age.ilog2();
     // 0 ≤ exponent − 3 ≤ 60, and three bits behind the first: below BUCKETS.
     ((exponent - 3) * 8) as u16 + ((age >> (exponent - 3)) & 7) as u16
 }
@@ -99,6 +101,26 @@ impl Table {
         self.n_blocks = 0;
     }
 
+    /// Another group's blocks.
+    pub fn merge(&mut self, other: &Self) {
+        if other.range.is_empty() {
+            return;
+        }
+        self.touch(other.range.start as u16);
+        self.touch((other.range.end - 1) as u16);
+        for (mine, theirs) in [
+            (&mut self.deaths, &other.deaths),
+            (&mut self.entries, &other.entries),
+            (&mut self.censored, &other.censored),
+        ] {
+            for b in other.range.clone() {
+                mine[b].merge(theirs[b]);
+            }
+        }
+        self.n_deaths += other.n_deaths;
+        self.n_blocks += other.n_blocks;
+    }
+
     fn touch(&mut self, bucket: u16) -> usize {
         let b = usize::from(bucket).min(BUCKETS - 1);
         if self.range.is_empty() {
@@ -155,7 +177,7 @@ impl Table {
         }
     }
 
-    /// The curve at the end of each bucket with somebody at risk.
+    /// The curve over each bucket where something happens to somebody.
     fn curve(&self) -> Vec<Step> {
         let sum = |column: &[Mass]| {
             column[self.range.clone()].iter().fold(Mass::default(), |mut sum, m| {
@@ -171,6 +193,9 @@ impl Table {
         let (mut point, mut variance) = (Point { survival: 1.0, n_eff: 0.0 }, 0.0);
         for b in self.range.clone() {
             let (d, e, c) = (self.deaths[b], self.entries[b], self.censored[b]);
+            if d.w + e.w + c.w == 0.0 {
+                continue;
+            }
             let r = (risk.w + (e.w - c.w) / 2.0).max(d.w);
             let r2 = (risk.w2 + (e.w2 - c.w2) / 2.0).max(d.w2);
             if r > noise {
@@ -211,20 +236,49 @@ impl Point {
     /// Whether a one-sided binomial test at 2.5 % lets S be ½: from above, or
     /// from below.
     fn could_be_half(self, from_above: bool) -> bool {
-        // Far from the limit the normal approximation decides as well.
-        let z = (2.0 * self.survival - 1.0) * self.n_eff.sqrt();
-        let z = if from_above { z } else { -z };
-        if z < 0.5 || z > 5.0 {
-            return z < 0.5;
-        }
-        let alive = self.n_eff * self.survival;
-        let dead = self.n_eff - alive;
-        let tail = if from_above {
-            beta::lower(alive, dead + 1.0, 0.5)
+        let survival = if from_above { self.survival } else { 1.0 - self.survival };
+        survival < LIMITS.at(self.n_eff)
+    }
+}
+
+/// From this share of `n` trials on, a binomial test at 2.5 % tells it from ½:
+/// tabulated over ln n. Above 1 where n trials can never tell.
+struct Limits(Vec<f64>);
+
+/// ½ⁿ = 2.5 %: with fewer even n out of n could be chance.
+const FEWEST: f64 = 5.321_928_094_887_363;
+const MANY: f64 = 1e4;
+const LIMIT_STEPS: usize = 256;
+
+static LIMITS: LazyLock<Limits> = LazyLock::new(|| {
+    let n = |i: usize| FEWEST * (MANY / FEWEST).powf(i as f64 / LIMIT_STEPS as f64);
+    Limits((0..=LIMIT_STEPS).map(|i| limit(n(i))).collect())
+});
+
+fn limit(n: f64) -> f64 {
+    let (mut low, mut high) = (0.5, 1.0);
+    for _ in 0..40 {
+        let share = f64::midpoint(low, high);
+        if beta::lower(n * share, n * (1.0 - share) + 1.0, 0.5) > 0.025 {
+            low = share;
         } else {
-            beta::lower(dead, alive + 1.0, 0.5)
-        };
-        tail > 0.025
+            high = share;
+        }
+    }
+    high
+}
+
+impl Limits {
+    fn at(&self, n: f64) -> f64 {
+        if n < FEWEST {
+            return f64::INFINITY;
+        }
+        if n >= MANY {
+            return 0.5 + 0.98 / n.sqrt();
+        }
+        let place = (n / FEWEST).ln() * (LIMIT_STEPS as f64 / (MANY / FEWEST).ln());
+        let i = (place as usize).min(LIMIT_STEPS - 1);
+        self.0[i] + (self.0[i + 1] - self.0[i]) * (place - i as f64)
     }
 }
 
@@ -263,3 +317,6 @@ impl Step {
         self.begin + (self.end - self.begin) * f64::midpoint(low, high)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! Moving about: rows, branches, screens.
+
+use super::cursor::Cursor;
+use super::{App, Callers, Screen, tree};
+use crate::query::{Direction, Row};
+use crate::session::Session;
+
+impl App {
+    pub(super) fn scroll(&mut self, to: impl Fn(usize, usize) -> usize) {
+        let page = usize::from(self.rooms().body).max(1);
+        let rows = self.table.as_ref().map_or(&[][..], |t| &t.rows);
+        match self.stack.last_mut() {
+            Some(Screen::Callsites(c)) => {
+                c.select(to(c.index(), page), rows.len(), |i| rows[i].key.0, page);
+            }
+            Some(Screen::Callers(c)) => {
+                let Callers { rows, cursor, .. } = &mut **c;
+                cursor.select(to(cursor.index(), page), rows.len(), |i| rows[i].path, page);
+            }
+            Some(Screen::Help { offset }) => *offset = to(*offset, page),
+            None => {}
+        }
+    }
+
+    pub(super) fn cursor(&mut self) -> Option<&mut Cursor> {
+        match self.stack.last_mut()? {
+            Screen::Callsites(cursor) => Some(cursor),
+            Screen::Callers(c) => Some(&mut c.cursor),
+            Screen::Help { .. } => None,
+        }
+    }
+
+    /// Left and right: columns of the table, branches of the tree.
+    pub(super) fn sideways(&mut self, right: bool) {
+        let page = usize::from(self.rooms().body);
+        let last = self.columns.len().saturating_sub(2);
+        match self.stack.last_mut() {
+            Some(Screen::Callsites(_)) if right => {
+                self.passed_over = (self.passed_over + 1).min(last);
+            }
+            Some(Screen::Callsites(_)) => self.passed_over = self.passed_over.saturating_sub(1),
+            Some(Screen::Callers(c)) => {
+                let Callers { rows, cursor, opened, tree, .. } = &mut **c;
+                let at = cursor.index();
+                let Some(row) = rows.get(at) else { return };
+                if row.branches && row.open != right {
+                    opened.insert(row.path, right);
+                    *rows = tree.as_ref().map(|t| tree::rows(t, opened)).unwrap_or_default();
+                    // The selection is this row's from now on.
+                    cursor.select(at, rows.len(), |i| rows[i].path, page);
+                } else {
+                    let to = if !right {
+                        row.parent
+                    } else if row.branches {
+                        at + 1
+                    } else {
+                        at
+                    };
+                    cursor.select(to, rows.len(), |i| rows[i].path, page);
+                }
+            }
+            Some(Screen::Help { .. }) | None => {}
+        }
+    }
+
+    pub(super) fn close_help(&mut self) -> bool {
+        let open = matches!(self.screen(), Screen::Help { .. });
+        if open {
+            self.stack.pop();
+        }
+        open
+    }
+
+    pub(super) fn go_to_callsites(&mut self, session: &Session) {
+        self.close_help();
+        if self.stack.len() > 1 {
+            self.aside = self.stack.split_off(1);
+        }
+        self.come_back(session);
+    }
+
+    pub(super) fn go_to_callers(&mut self, session: &Session) {
+        self.close_help();
+        if self.stack.len() > 1 {
+            return;
+        }
+        if self.aside.is_empty() {
+            self.drill(session);
+        } else {
+            self.stack.append(&mut self.aside);
+            self.come_back(session);
+        }
+    }
+
+    /// A screen that was covered is on top again: what it holds is old, unless
+    /// the screen is paused and it has its answer.
+    pub(super) fn come_back(&mut self, session: &Session) {
+        if self.paused {
+            self.export = Some(Box::new(self.request(session)));
+        } else {
+            self.ask(session);
+        }
+    }
+
+    pub(super) fn selected_row(&self) -> Option<&Row> {
+        match self.screen() {
+            Screen::Callsites(cursor) => self.table.as_ref()?.rows.get(cursor.index()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn drill(&mut self, session: &Session) {
+        let next = match self.screen() {
+            Screen::Callsites(_) => self
+                .selected_row()
+                .map(|row| Callers::of(vec![row.key], vec![row.label.clone()], Direction::Callers)),
+            Screen::Callers(c) => c.drilled(c.cursor.index()),
+            Screen::Help { .. } => None,
+        };
+        if let Some(next) = next {
+            self.aside.clear();
+            self.stack.push(Screen::Callers(Box::new(next)));
+            self.ask(session);
+        }
+    }
+
+    pub(super) fn back(&mut self, session: &Session) {
+        if self.stack.len() > 1 {
+            let was_help = self.close_help();
+            if !was_help {
+                self.stack.pop();
+                self.come_back(session);
+            }
+        } else if !self.question.filter.is_empty() {
+            self.question.filter.clear();
+            self.ask(session);
+        }
+    }
+}

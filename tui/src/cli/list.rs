@@ -1,0 +1,182 @@
+//! The list of targets, for people and as JSON.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use unicode_width::UnicodeWidthStr;
+
+use crate::session::estimate;
+use crate::session::figures::Estimate;
+use crate::session::sane;
+use crate::source::discover::{Found, kind};
+use crate::view::format::{self, Unit};
+
+/// What is not known.
+const UNKNOWN: &str = "–";
+
+/// Nanoseconds since the agent started.
+fn uptime_ns(found: &Found) -> u64 {
+    found.status.map_or(found.target.hello.uptime_ns, |status| status.at.time_ns)
+}
+
+fn in_use(found: &Found) -> Estimate {
+    found.status.map_or(Estimate::Unknown, |status| {
+        estimate::bytes(&status.totals.in_use, Some(status.interval))
+    })
+}
+
+/// Prints a table with a heading; `numbered` puts `1)` … in front, and `2)`
+/// begins at the number given.
+pub(super) fn table(
+    targets: &[Found],
+    numbered: Option<usize>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let heading = ["PID", "NAME", "KIND", "INTERVAL", "IN USE", "UPTIME"].map(String::from);
+    let rows = targets.iter().map(|found| {
+        [
+            found.target.pid.to_string(),
+            sane::text(&found.target.hello.name).into_owned(),
+            kind(&found.target.hello).into(),
+            found.status.map_or(UNKNOWN.into(), |s| format::interval(s.interval.bytes())),
+            format::estimate(&in_use(found), Unit::Bytes).to_string(),
+            format::uptime(uptime_ns(found) / 60_000_000_000),
+        ]
+    });
+    let rows: Vec<[String; 6]> = std::iter::once(heading).chain(rows).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
+    let widths: [usize; 6] = std::array::from_fn(width);
+    for (index, row) in rows.iter().enumerate() {
+        let mut line = match (numbered, index) {
+            (None, _) => String::new(),
+            (Some(_), 0) => "    ".into(),
+            (Some(first), index) => format!("{:>2}) ", first + index - 1),
+        };
+        for (column, cell) in row.iter().enumerate() {
+            let room = " ".repeat(widths[column] - cell.width());
+            // The pid is a number: to the right.
+            let cell = if column == 0 { room + cell } else { cell.clone() + &room };
+            line.push_str(&cell);
+            line.push_str("  ");
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// A target in JSON. Unknown is null.
+#[derive(Serialize)]
+struct Target<'a> {
+    pid: u32,
+    name: &'a str,
+    kind: &'a str,
+    /// R.
+    interval_bytes: Option<u32>,
+    in_use: Option<InUse>,
+    uptime_seconds: u64,
+    agent_version: &'a str,
+    uid: u32,
+    socket: String,
+}
+
+/// An estimate with its 95 % interval. Without a sample only `high_bytes` is
+/// known.
+#[derive(Serialize)]
+struct InUse {
+    value_bytes: Option<f64>,
+    low_bytes: Option<f64>,
+    high_bytes: Option<f64>,
+    samples: Option<u64>,
+}
+
+impl InUse {
+    fn new(estimate: Estimate) -> Option<Self> {
+        let bytes = |value, low, high, samples| {
+            Some(Self { value_bytes: value, low_bytes: low, high_bytes: high, samples })
+        };
+        match estimate {
+            Estimate::Unknown => None,
+            Estimate::Exact { value } => bytes(Some(value), Some(value), Some(value), None),
+            Estimate::Interval { value, low, high, samples } => {
+                bytes(Some(value), Some(low), Some(high), Some(samples))
+            }
+            Estimate::Below { high } => bytes(None, Some(0.0), Some(high), Some(0)),
+            Estimate::AtLeast { low, samples } => bytes(None, Some(low), None, Some(samples)),
+        }
+    }
+}
+
+/// Prints a JSON array.
+pub(super) fn json(targets: &[Found], out: &mut impl Write) -> io::Result<()> {
+    let targets: Vec<Target<'_>> = targets
+        .iter()
+        .map(|found| Target {
+            pid: found.target.pid,
+            name: &found.target.hello.name,
+            kind: kind(&found.target.hello),
+            interval_bytes: found.status.map(|status| status.interval.bytes()),
+            in_use: InUse::new(in_use(found)),
+            uptime_seconds: uptime_ns(found) / 1_000_000_000,
+            agent_version: &found.target.hello.agent_version,
+            uid: found.target.uid,
+            socket: found.target.socket.to_string_lossy().into_owned(),
+        })
+        .collect();
+    serde_json::to_writer_pretty(&mut *out, &targets)?;
+    writeln!(out)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::source::{Target, fake};
+    use heaptop_protocol::message::{FromAgent, Hello};
+
+    pub(in crate::cli) fn found(pid: u32, name: &str) -> Found {
+        Found {
+            target: Target {
+                pid,
+                uid: 7,
+                socket: format!("/s/{pid}.sock").into(),
+                hello: Hello { name: name.into(), ..fake::hello() },
+            },
+            status: fake::script().into_iter().find_map(|message| match message {
+                FromAgent::Status(status) => Some(status),
+                _ => None,
+            }),
+        }
+    }
+
+    #[test]
+    fn the_table_is_aligned_and_unknown_is_a_dash() {
+        let mut unknown = found(4711, "evil\x1b[2J");
+        unknown.status = None;
+        let mut out = Vec::new();
+        table(&[found(12, "orders-api"), unknown], None, &mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        let lines: Vec<&str> = out.lines().collect();
+        assert_eq!(lines[0], " PID  NAME        KIND    INTERVAL      IN USE          UPTIME");
+        assert!(lines[1].starts_with("  12  orders-api  linked  1 in 512 KiB  "), "{out}");
+        assert!(lines[2].starts_with("4711  evil�[2J    linked  –             –"), "{out}");
+        assert!(lines[2].ends_with("1 m"), "{out}");
+    }
+
+    #[test]
+    fn json_has_nulls_for_what_is_unknown() {
+        let mut unknown = found(13, "x");
+        unknown.status = None;
+        let mut out = Vec::new();
+        json(&[found(12, "a"), unknown], &mut out).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(value[0]["pid"], 12);
+        assert_eq!(value[0]["interval_bytes"], 512 << 10);
+        assert_eq!(value[0]["in_use"]["samples"], 1);
+        let [low, high] =
+            ["low_bytes", "high_bytes"].map(|name| value[0]["in_use"][name].as_f64().unwrap());
+        assert!(low < high, "{value}");
+        assert_eq!(value[1]["uptime_seconds"], 65);
+        for name in ["interval_bytes", "in_use"] {
+            assert!(value[1][name].is_null(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What a session knows: its accessors.
+
+use super::blocks::Block;
+use super::book::Book;
+use super::course::Course;
+use super::figures::{Estimate, Ratio};
+use super::{Connection, Numbers, PeakView, Session, estimate};
+use heaptop_protocol::callstack::{Frame, Module};
+use heaptop_protocol::ids::{BlockId, ModuleId, ThreadId};
+use heaptop_protocol::message::{Hello, HistoryPoint, Losses, Mark, Status, Thread};
+use rustc_hash::FxHashMap;
+
+impl Session {
+    /// Changes when something shown may have changed.
+    #[must_use]
+    pub const fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The agent's greeting, without its notices: see [`Self::notices`].
+    #[must_use]
+    pub const fn hello(&self) -> Option<&Hello> {
+        self.hello.as_ref()
+    }
+
+    /// The last status.
+    #[must_use]
+    pub const fn status(&self) -> Option<&Status> {
+        self.course.status()
+    }
+
+    /// The state of the connection.
+    #[must_use]
+    pub const fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// What was wrong with the agent's configuration, a sentence each.
+    #[must_use]
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    /// Why sampling stopped for good, if it did.
+    #[must_use]
+    pub fn stopped(&self) -> Option<&str> {
+        self.stopped.as_deref()
+    }
+
+    /// The named moments, in order.
+    #[must_use]
+    pub fn marks(&self) -> &[Mark] {
+        &self.marks
+    }
+
+    /// Latest time heard of, in nanoseconds since the agent's start.
+    #[must_use]
+    pub const fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Bytes in use by the whole target.
+    #[must_use]
+    pub fn in_use(&self) -> Estimate {
+        self.status().map_or(Estimate::Unknown, |s| {
+            estimate::bytes(&s.totals.in_use, self.course.interval())
+        })
+    }
+
+    /// Bytes allocated per second by the whole target, over the last ten seconds.
+    #[must_use]
+    pub fn allocated_rate(&self) -> Estimate {
+        self.course.allocated_rate()
+    }
+
+    /// Promoted share of what was born young in the whole target.
+    #[must_use]
+    pub fn promotion(&self) -> Ratio {
+        self.status()
+            .map_or(Ratio::Unknown, |s| estimate::share(&s.totals.promoted, &s.totals.minor))
+    }
+
+    /// Samples a second over the last ten seconds.
+    #[must_use]
+    pub fn samples_per_second(&self) -> Option<f64> {
+        self.course.samples_per_second()
+    }
+
+    /// The agent's share of the process's CPU time over the last ten seconds.
+    #[must_use]
+    pub fn agent_cost(&self) -> Option<f64> {
+        self.course.agent_cost()
+    }
+
+    /// The curve since the agent's start, in order of time.
+    #[must_use]
+    pub fn history(&self) -> &[HistoryPoint] {
+        self.course.history()
+    }
+
+    /// The highest moment.
+    #[must_use]
+    pub fn peak(&self) -> Option<PeakView> {
+        self.course.peak()
+    }
+
+    /// What the agent lost, ever; `unsent` includes what it announced since the last status.
+    #[must_use]
+    pub fn losses(&self) -> Losses {
+        let told = self.status().map_or(Losses::default(), |s| s.losses);
+        Losses { unsent: told.unsent.max(self.dropped), ..told }
+    }
+
+    /// What found no room in this model: callstacks, and live blocks.
+    #[must_use]
+    pub const fn refused(&self) -> (u64, u64) {
+        (self.book.refused, self.blocks.refused)
+    }
+
+    /// Messages that this version does not know.
+    #[must_use]
+    pub const fn unknown_messages(&self) -> u64 {
+        self.unknown
+    }
+
+    /// Frames seen in callstacks that were not handed out before: to be named.
+    pub fn take_wanted_frames(&mut self) -> Vec<Frame> {
+        self.book.take_wanted()
+    }
+
+    /// The target's modules.
+    #[must_use]
+    pub const fn modules(&self) -> &FxHashMap<ModuleId, Module> {
+        self.book.modules()
+    }
+
+    /// The target's threads.
+    #[must_use]
+    pub const fn threads(&self) -> &FxHashMap<ThreadId, Thread> {
+        &self.threads
+    }
+
+    /// The sampled blocks that live, in no order.
+    pub fn live_blocks(&self) -> impl Iterator<Item = (BlockId, &Block)> + '_ {
+        self.blocks.iter()
+    }
+
+    /// How many sampled blocks live, as far as they are known here.
+    #[must_use]
+    pub fn live_block_count(&self) -> usize {
+        self.blocks.count()
+    }
+
+    /// Names, callstacks and groups.
+    #[must_use]
+    pub const fn book(&self) -> &Book {
+        &self.book
+    }
+
+    /// Numbers by callstack, beside [`Book::stacks`].
+    pub(crate) fn numbers(&self) -> &[Numbers] {
+        &self.numbers
+    }
+
+    /// Status over time.
+    #[must_use]
+    pub const fn course(&self) -> &Course {
+        &self.course
+    }
+}

@@ -1,0 +1,145 @@
+//! A live target on the screen: brings link, session, application and symbols
+//! together.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use anyhow::Context as _;
+use crossterm::event::Event as Input;
+use heaptop_protocol::callstack::Module;
+use rustc_hash::FxHashSet;
+
+use super::{Ended, Order, Ui, run_ui};
+use crate::app::{App, Effect, Message, Options};
+use crate::export::{self, Request};
+use crate::session::{self, Connection, Session};
+use crate::source::inbox::{Event, Inbox};
+use crate::source::{Link, SourceEvent, State};
+use crate::symbols::Symbolizer;
+use crate::view;
+
+/// Shows the link's target until the user leaves, and restores the terminal.
+pub fn run(link: Link, symbols: Symbolizer, options: Options) -> anyhow::Result<Ended> {
+    let inbox = Arc::clone(link.inbox());
+    let mut live = Live {
+        link,
+        symbols,
+        session: Session::new(),
+        app: App::new(options),
+        done: channel(),
+        inbox: Arc::clone(&inbox),
+    };
+    run_ui(&inbox, &mut live).context("the terminal cannot be used")
+}
+
+struct Live {
+    link: Link,
+    symbols: Symbolizer,
+    session: Session,
+    app: App,
+    /// Messages from work in the background.
+    done: (Sender<Message>, Receiver<Message>),
+    inbox: Arc<Inbox>,
+}
+
+impl Live {
+    fn update(&mut self, message: Message) -> Vec<Order> {
+        let effects = self.app.update(message, &self.session);
+        effects.into_iter().filter_map(|effect| self.carry_out(effect)).collect()
+    }
+
+    fn carry_out(&mut self, effect: Effect) -> Option<Order> {
+        match effect {
+            Effect::Quit => Some(Order::Quit),
+            Effect::Suspend => Some(Order::Suspend),
+            Effect::Copy(text) => Some(Order::Copy(text)),
+            Effect::Export(request) => {
+                self.export(request);
+                None
+            }
+            Effect::Send(command) => {
+                if !self.link.send(command) {
+                    let sentence = "the target takes no commands now: try again once it answers";
+                    self.app.update(Message::Note(sentence.into()), &self.session);
+                }
+                None
+            }
+        }
+    }
+
+    /// Writes an export into the working directory, in the background.
+    fn export(&self, request: Box<Request>) {
+        let (done, inbox) = (self.done.0.clone(), Arc::clone(&self.inbox));
+        let work = move || {
+            let written = std::env::current_dir()
+                .map_err(|e| format!("the working directory is not to be had: {e}"))
+                .and_then(|directory| export::run(&request, &directory));
+            // Nobody receives once the viewer ends.
+            let _ = done.send(Message::Exported(written));
+            inbox.put_urgent(Event::Wake);
+        };
+        let started = std::thread::Builder::new().name("heaptop-export".into()).spawn(work);
+        if let Err(error) = started {
+            let _ = self.done.0.send(Message::Exported(Err(error.to_string())));
+            self.inbox.put_urgent(Event::Wake);
+        }
+    }
+
+    /// Asks for the names of frames that are new.
+    fn want_names(&mut self) {
+        let frames = self.session.take_wanted_frames();
+        if frames.is_empty() {
+            return;
+        }
+        let concerned: FxHashSet<_> = frames.iter().map(|frame| frame.module).collect();
+        let known = self.session.modules();
+        let modules: Vec<Module> =
+            concerned.iter().filter_map(|id| known.get(id)).cloned().collect();
+        self.symbols.want(self.link.target().pid, &modules, frames);
+    }
+}
+
+impl Ui for Live {
+    fn input(&mut self, event: Input) -> Vec<Order> {
+        match event {
+            Input::Key(key) => self.update(Message::Key(key)),
+            Input::Paste(text) => self.update(Message::Paste(text)),
+            _ => Vec::new(),
+        }
+    }
+
+    fn source(&mut self, event: SourceEvent) {
+        self.session.apply(match event {
+            SourceEvent::Message(message) => session::Input::Agent(message),
+            SourceEvent::UnknownMessage => session::Input::UnknownMessage,
+            SourceEvent::Names(names) => session::Input::Names(names),
+            SourceEvent::Connection(state) => session::Input::Connection(match state {
+                State::Connecting => Connection::Connecting,
+                State::Connected => Connection::Connected,
+                State::Lost(why) => Connection::Lost(why),
+                State::Ended(how) => Connection::Ended(how),
+            }),
+        });
+    }
+
+    fn wake(&mut self) {
+        let messages: Vec<Message> = self.done.1.try_iter().collect();
+        for message in messages {
+            self.app.update(message, &self.session);
+        }
+    }
+
+    fn resize(&mut self, columns: u16, rows: u16) {
+        self.app.update(Message::Resize(columns, rows), &self.session);
+    }
+
+    fn refresh(&mut self) -> bool {
+        self.want_names();
+        self.app.update(Message::Refresh, &self.session);
+        self.app.take_dirty()
+    }
+
+    fn draw(&mut self, frame: &mut ratatui::Frame<'_>) {
+        view::draw(&self.app, frame);
+    }
+}

@@ -243,7 +243,7 @@ fn losses_are_told_before_the_next_status() {
     let mut f = Fixture::new(1);
     f.say(Dropped { events: 7 });
     assert_eq!(f.session.losses().unsent, 7);
-    f.losses = Losses { births: 1, stacks: 2, unsent: 9 };
+    f.losses = Losses { births: 1, stacks: 2, unsent: 9, thinned: 0 };
     f.report();
     assert_eq!(f.session.losses(), f.losses);
 }

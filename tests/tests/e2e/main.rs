@@ -7,3 +7,4 @@ mod httpd;
 mod manners;
 mod near;
 mod shown;
+mod viewer;

@@ -154,7 +154,7 @@ fn enter_leads_from_a_callsite_up_to_main() {
         });
         seen.pop();
     }
-    terminal.wait_for("all callsites");
+    terminal.wait_for("matching callsites");
 }
 
 #[test]
@@ -233,11 +233,21 @@ fn signals_leave_the_terminal_as_it_was() {
 #[test]
 fn without_a_target_a_sentence_says_what_to_do() {
     let directory = socket_directory();
+    // Without a terminal it is an error; in one it is a question.
+    let output = std::process::Command::new(heaptop_tests::binaries::path("heaptop"))
+        .env("HEAPTOP_DIR", directory.path())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("heaptop demo") && error.lines().count() == 1, "{error}");
+
     let mut terminal = Terminal::viewer(directory.path(), &[]);
     terminal.wait_for("heaptop demo");
     terminal.wait_for("Start the demo now?");
     terminal.press("n\r");
-    assert_eq!(terminal.wait(), 2);
+    assert_eq!(terminal.wait(), 0);
     assert!(!terminal.in_alternate_screen());
 }
 

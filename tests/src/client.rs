@@ -1,11 +1,15 @@
 //! A viewer without a screen: it speaks the protocol over a socket and keeps
-//! what it is told.
+//! what it is told, twice: plainly, and in the viewer's own model, so that what
+//! a screen would show can be asked of the viewer's own queries.
 //!
 //! It is strict where a real viewer is lenient: an id that is used before it is
 //! defined, or defined twice, a birth that is told twice, a message of an
 //! unknown kind or a damaged frame is a failure of the agent and panics.
 
 use crate::deadline::Deadline;
+use heaptop::query::{Question, Table, callsites};
+use heaptop::session::{Input, Session};
+use heaptop::symbols::Symbolizer;
 use heaptop_protocol::callstack::{Callstack, Module};
 use heaptop_protocol::event::Event;
 use heaptop_protocol::frame::Reader;
@@ -172,6 +176,8 @@ pub struct Client {
     pub hello: Hello,
     /// What it has told since.
     pub told: Told,
+    /// The same in the viewer's model.
+    pub session: Session,
 }
 
 impl Client {
@@ -206,7 +212,9 @@ impl Client {
             }
         };
         check_greeting(hello.magic, hello.version).expect("the agent is of this release");
-        let mut client = Self { socket, reader, hello, told: Told::default() };
+        let mut session = Session::new();
+        session.apply(Input::Agent(hello.clone().into()));
+        let mut client = Self { socket, reader, hello, told: Told::default(), session };
         client.send(&ViewerHello { magic: MAGIC, version, client: "a test".into() }.into());
         client
     }
@@ -231,7 +239,7 @@ impl Client {
         let deadline = Deadline::default();
         while !done(&self.told) {
             match next(&mut self.reader) {
-                Some(message) => self.told.apply(message),
+                Some(message) => self.apply(message),
                 None if fill(&self.socket, &mut self.reader, deadline) => {}
                 None => panic!("waited for {what}, but the agent hung up"),
             }
@@ -247,11 +255,41 @@ impl Client {
         let deadline = Deadline::default();
         loop {
             match next(&mut self.reader) {
-                Some(message) => self.told.apply(message),
+                Some(message) => self.apply(message),
                 None if fill(&self.socket, &mut self.reader, deadline) => {}
                 None => return,
             }
         }
+    }
+
+    fn apply(&mut self, message: FromAgent) {
+        self.session.apply(Input::Agent(message.clone()));
+        self.told.apply(message);
+    }
+
+    /// The viewer's table of callsites, with all names that can be had.
+    ///
+    /// # Panics
+    ///
+    /// When the names do not come.
+    pub fn table(&mut self) -> Table {
+        let (answer, named) = std::sync::mpsc::channel();
+        let symbolizer = Symbolizer::start(move |names| {
+            // Nobody waits any more once the deadline has passed.
+            let _ = answer.send(names);
+        });
+        let frames = self.session.take_wanted_frames();
+        let modules: Vec<Module> = self.session.modules().values().cloned().collect();
+        let mut wanted = frames.len();
+        symbolizer.want(self.hello.pid, &modules, frames);
+        let deadline = Deadline::default();
+        while wanted > 0 {
+            let left = deadline.left().expect("names come in time");
+            let names = named.recv_timeout(left).expect("names come");
+            wanted -= names.len();
+            self.session.apply(Input::Names(names));
+        }
+        callsites(&self.session, &Question::default())
     }
 
     /// Asks for a snapshot and waits for its end: totals are then exactly those

@@ -212,7 +212,7 @@ impl Terminal {
         self.master.resize(size(rows, cols)).expect("the terminal can be resized");
     }
 
-    /// Waits for the program's end; its exit code.
+    /// Waits for the program's end and for the last of what it wrote; its exit code.
     ///
     /// # Panics
     ///
@@ -223,6 +223,8 @@ impl Terminal {
         let Some(status) = status else {
             panic!("the program does not end. The screen:\n{}", self.contents());
         };
+        let read = poll(Deadline::default(), || self.read(|state| state.ended).then_some(()));
+        assert!(read.is_some(), "somebody else holds the terminal open");
         status.exit_code()
     }
 }

@@ -12,7 +12,12 @@ const FUNCTIONS: [&str; 3] = ["serve_request", "fill_cache", "forget_session"];
 
 /// Starts the demo, and waits until it takes signals.
 pub fn start(args: &[&str]) -> Target {
-    let mut demo = Target::start("heaptop-demo", args, &[]);
+    start_with(args, &[])
+}
+
+/// [`start`] with an environment.
+pub fn start_with(args: &[&str], env: &[(&str, &str)]) -> Target {
+    let mut demo = Target::start("heaptop-demo", args, env);
     demo.wait_for_line("what to look for", |line| line.starts_with("heaptop-demo, pid "));
     demo
 }

@@ -110,7 +110,7 @@ fn what_was_allocated_before_the_viewer_came_is_seen() {
         let t: &Totals = &totals[function];
         (figures("allocated", &t.allocated), figures("in use", &t.in_use))
     };
-    assert_eq!(of("build_heap"), ((1000, 1000 << 10), (1000, 1000 << 10)));
+    assert_eq!(of("build_heap"), ((500, 500 << 10), (500, 500 << 10)));
     assert_eq!(of("burn"), ((3000, 3000 * 512), (0, 0)));
 }
 

@@ -6,3 +6,5 @@ mod exact;
 mod httpd;
 mod manners;
 mod near;
+mod shown;
+mod viewer;

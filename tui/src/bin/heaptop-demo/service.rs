@@ -2,7 +2,8 @@
 //!
 //! Sizes come from a fixed sequence per thread: each run allocates the same
 //! mix. Every function to look for is kept whole (`inline(never)`), and what it
-//! allocates is what [`crate::truth`] counts.
+//! allocates is what [`crate::truth`] counts. It asks for its blocks by itself: a
+//! helper of ours in between, inlined or not, would be their callsite.
 
 use crate::pace::{Owed, Running};
 use crate::truth::{Block, FILL_CACHE, FORGET_SESSION, SERVE_REQUEST};
@@ -28,12 +29,6 @@ impl Sizes {
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         low + (self.0 >> 33) as usize % (high - low + 1)
     }
-}
-
-/// A block of zeros that the optimiser must believe in.
-#[inline]
-fn zeros(size: usize) -> Box<[u8]> {
-    black_box(vec![0u8; size].into_boxed_slice())
 }
 
 /// Serves requests until the end; `leak` bytes per second are lost on the way.
@@ -91,7 +86,7 @@ fn serve_request(sizes: &mut Sizes, buffers: usize) -> usize {
     let mut answer = [const { None::<Block> }; 2 * BUFFERS];
     for slot in answer.iter_mut().take(buffers) {
         let size = sizes.between(64, 1000);
-        *slot = Some(Block::counted(zeros(size), &SERVE_REQUEST));
+        *slot = Some(Block::counted(black_box(vec![0; size].into_boxed_slice()), &SERVE_REQUEST));
     }
     answer.into_iter().flatten().map(|block| block.free(&SERVE_REQUEST)).count()
 }
@@ -100,7 +95,7 @@ fn serve_request(sizes: &mut Sizes, buffers: usize) -> usize {
 #[inline(never)]
 fn forget_session(sizes: &mut Sizes) -> u64 {
     let size = sizes.between(128, 896);
-    Block::counted(zeros(size), &FORGET_SESSION).forget();
+    Block::counted(black_box(vec![0; size].into_boxed_slice()), &FORGET_SESSION).forget();
     size as u64
 }
 
@@ -134,5 +129,5 @@ fn refresh_page(sizes: &mut Sizes, slot: &mut Option<Block>) {
 #[inline(never)]
 fn fill_cache(sizes: &mut Sizes) -> Block {
     let size = sizes.between(128, 2048);
-    black_box(Block::counted(zeros(size), &FILL_CACHE))
+    black_box(Block::counted(black_box(vec![0; size].into_boxed_slice()), &FILL_CACHE))
 }

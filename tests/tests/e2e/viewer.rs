@@ -1,0 +1,334 @@
+//! The real viewer in a pseudo-terminal, on real targets.
+
+use crate::{demo, httpd};
+use heaptop_tests::http;
+use heaptop_tests::target::{Target, socket_directory};
+use heaptop_tests::terminal::{Terminal, key};
+use heaptop_tests::truth::Truths;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The row of a function in the table of callsites: the first that names it.
+fn row(terminal: &Terminal, function: &str) -> String {
+    terminal.until(&format!("a row of {function}"), |screen| {
+        let named = |line: &&str| {
+            let name = line.trim_start_matches(['▸', ' ']).split("  ").next().unwrap_or_default();
+            name == function || name.ends_with(&format!(":{function}"))
+        };
+        screen.lines().find(named).map(str::to_owned)
+    })
+}
+
+fn exact() -> Target {
+    let mut target = Target::start("fixture-exact", &["1"], &[]);
+    target.wait_for("ready");
+    target
+}
+
+#[test]
+fn a_viewer_that_comes_late_sees_what_was_allocated_before() {
+    let mut target = Target::start("fixture-late", &[], &[]);
+    target.wait_for("quiet");
+    let terminal = Terminal::viewer(target.directory(), &[]);
+    let row = row(&terminal, "build_heap");
+    assert!(row.contains("late.rs:"), "{row}");
+    // R = 1: without an interval.
+    assert!(row.contains(" 500 KiB ") && !row.contains("KiB ±"), "{row}");
+    assert!(row.contains(" 500 ") && !row.contains("±"), "{row}");
+    assert!(terminal.contents().contains("every byte"), "{}", terminal.contents());
+}
+
+#[test]
+fn totals_go_on_between_two_viewers() {
+    let mut target = exact();
+    let mut first = Terminal::viewer(target.directory(), &[]);
+    first.wait_for("fixture-exact");
+    first.wait_for("all callsites");
+    first.press("q");
+    assert_eq!(first.wait(), 0);
+    assert!(!first.in_alternate_screen() && !first.cursor_hidden());
+
+    target.say("work");
+    let truths = Truths::read(&mut target);
+    target.wait_for("quiet");
+    let second = Terminal::viewer(target.directory(), &[]);
+    assert_eq!(truths["leak"].in_use_bytes, 1600);
+    let leak = row(&second, "leak");
+    assert!(leak.contains(" 1.56 KiB ") && leak.contains(" 25 "), "{leak}");
+    let keep = row(&second, "keep");
+    assert_eq!(truths["keep"].in_use_bytes, 9000);
+    assert!(keep.contains(" 8.79 KiB ") && keep.contains(" 100 %"), "{keep}");
+}
+
+#[test]
+fn the_end_of_the_target_is_told_and_its_figures_stay() {
+    let mut target = Target::start("fixture-exits", &["0"], &[]);
+    target.wait_for("ready");
+    let mut terminal = Terminal::viewer(target.directory(), &[]);
+    row(&terminal, "hold_until_exit");
+    target.say("go");
+    assert!(target.wait().success());
+    terminal.wait_for("ENDED");
+    let row = row(&terminal, "hold_until_exit");
+    assert!(row.contains(" 64 KiB") || row.contains(" 64.0 KiB"), "{row}");
+    terminal.press("q");
+    assert_eq!(terminal.wait(), 0);
+}
+
+#[test]
+fn a_killed_target_is_told_as_well() {
+    let mut demo = demo::start(&[]);
+    demo::warm_up(&mut demo, 1 << 20, 0);
+    let mut terminal = Terminal::viewer(demo.directory(), &[]);
+    row(&terminal, "fill_cache");
+    demo.signal(libc::SIGKILL);
+    demo.wait();
+    terminal.wait_for("ENDED");
+    terminal.press("q");
+    assert_eq!(terminal.wait(), 0);
+}
+
+#[test]
+fn two_viewers_at_once() {
+    let mut demo = demo::start(&["--leak", "1048576"]);
+    demo::warm_up(&mut demo, 4 << 20, 0);
+    let mut first = Terminal::viewer(demo.directory(), &[]);
+    let mut second = Terminal::start("heaptop", demo.directory(), &[], (24, 80));
+    for terminal in [&first, &second] {
+        row(terminal, "fill_cache");
+        row(terminal, "forget_session");
+    }
+    second.press("q");
+    assert_eq!(second.wait(), 0);
+    // The other one goes on: what leaks grows.
+    let before = row(&first, "forget_session");
+    first.until("another figure of the leak", |screen| {
+        let now = screen.lines().find(|line| line.contains("forget_session"))?;
+        (now != before).then_some(())
+    });
+    first.press("q");
+    assert_eq!(first.wait(), 0);
+}
+
+#[test]
+fn enter_leads_from_a_callsite_up_to_main() {
+    let mut demo = demo::start(&[]);
+    demo::warm_up(&mut demo, 8 << 20, 256 << 10);
+    let mut terminal = Terminal::viewer(demo.directory(), &[]);
+    row(&terminal, "forget_session");
+    terminal.press("/forget_session");
+    terminal.press(key::ENTER);
+    terminal.wait_for("1 of ");
+    terminal.press(key::ENTER);
+    // The focus is the tree's first row; below it is who calls it.
+    let focus = |screen: &str| {
+        let mut lines = screen.lines().skip_while(|line| !line.starts_with(" callers "));
+        // Without the marks of the selected row and of an open branch.
+        let line = lines.nth(1)?.trim_start_matches(['▸', ' ', '-']);
+        line.split("  ").next().map(str::to_owned)
+    };
+    let mut seen = vec![terminal.until("the callers of the callsite", |screen| {
+        focus(screen).filter(|f| f.ends_with("forget_session"))
+    })];
+    while !seen.last().is_some_and(|f| f.ends_with("heaptop_demo::main")) {
+        assert!(seen.len() < 40, "no end: {seen:#?}");
+        terminal.press(key::DOWN);
+        terminal.press(key::ENTER);
+        let last = seen.last().cloned();
+        seen.push(
+            terminal.until("another focus", |screen| {
+                focus(screen).filter(|f| Some(f) != last.as_ref())
+            }),
+        );
+    }
+    for function in ["log_in", "worker_loop", "run"] {
+        let on_the_way = seen.iter().any(|f| f.ends_with(&format!("::{function}")));
+        assert!(on_the_way, "no {function} in {seen:#?}");
+    }
+    // And back down, to the callsites.
+    for _ in 1..=seen.len() {
+        terminal.press(key::ESC);
+        terminal.until("a step back", |screen| {
+            let now = focus(screen);
+            (now.as_ref() != seen.last()).then_some(())
+        });
+        seen.pop();
+    }
+    terminal.wait_for("matching callsites");
+}
+
+#[test]
+fn an_export_is_a_flamegraph_of_what_is_shown() {
+    let mut demo = demo::start(&[]);
+    demo::warm_up(&mut demo, 8 << 20, 256 << 10);
+    let mut terminal = Terminal::viewer(demo.directory(), &[]);
+    for function in ["fill_cache", "forget_session"] {
+        row(&terminal, function);
+    }
+    terminal.press("e");
+    terminal.wait_for(".svg");
+    let files = std::fs::read_dir(demo.directory()).unwrap().map(|f| f.unwrap().path());
+    let file = files.into_iter().find(|f| f.extension().is_some_and(|e| e == "svg"));
+    let svg = std::fs::read_to_string(file.expect("an SVG file where the viewer runs")).unwrap();
+    assert!(svg.contains("<svg") && svg.trim_end().ends_with("</svg>"));
+    for function in ["fill_cache", "forget_session", "worker_loop", "heaptop_demo::main"] {
+        assert!(svg.contains(function), "no {function} in the flamegraph");
+    }
+}
+
+#[test]
+fn nothing_is_written_while_the_screen_is_paused() {
+    let mut demo = demo::start(&[]);
+    demo::warm_up(&mut demo, 4 << 20, 0);
+    let mut terminal = Terminal::viewer(demo.directory(), &[]);
+    row(&terminal, "serve_request");
+    terminal.press(" ");
+    terminal.wait_for("PAUSED");
+    // By the demo's own clock: it goes on, and the stream with it.
+    let since = Truths::ask(&mut demo).at_s;
+    let wait = |demo: &mut Target, until: f64| while Truths::ask(demo).at_s < until {};
+    wait(&mut demo, since + 0.5);
+    let (screen, written) = (terminal.contents(), terminal.written());
+    wait(&mut demo, since + 3.0);
+    assert_eq!(terminal.written(), written, "the paused screen was written to");
+    terminal.press(" ");
+    terminal.until("a screen that goes on", |now| {
+        (!now.contains("PAUSED") && now != screen).then_some(())
+    });
+}
+
+#[test]
+fn any_size_is_survived() {
+    let mut demo = demo::start(&[]);
+    demo::warm_up(&mut demo, 4 << 20, 0);
+    let mut terminal = Terminal::viewer(demo.directory(), &[]);
+    row(&terminal, "fill_cache");
+    for (rows, cols) in [(24, 80), (5, 20), (1, 1), (60, 300), (3, 200), (50, 12), (24, 80)] {
+        terminal.resize(rows, cols);
+        terminal.press("2");
+        terminal.press("1");
+    }
+    row(&terminal, "fill_cache");
+    terminal.press("q");
+    assert_eq!(terminal.wait(), 0);
+}
+
+#[test]
+fn signals_leave_the_terminal_as_it_was() {
+    let target = Target::start("fixture-exits", &["0"], &[]);
+    target.socket();
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        let mut terminal = Terminal::viewer(target.directory(), &[]);
+        terminal.wait_for("hold_until_exit");
+        assert!(terminal.in_alternate_screen());
+        let pid = i32::try_from(terminal.pid().expect("it runs")).unwrap();
+        // SAFETY: kill reads no memory; the pid is our child's, not yet reaped.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+        terminal.wait();
+        assert!(!terminal.in_alternate_screen(), "after signal {signal}");
+        assert!(!terminal.cursor_hidden(), "after signal {signal}");
+    }
+}
+
+#[test]
+fn without_a_target_a_sentence_says_what_to_do() {
+    let directory = socket_directory();
+    // Without a terminal it is an error; in one it is a question.
+    let output = std::process::Command::new(heaptop_tests::binaries::path("heaptop"))
+        .env("HEAPTOP_DIR", directory.path())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("heaptop demo") && error.lines().count() == 1, "{error}");
+
+    let mut terminal = Terminal::viewer(directory.path(), &[]);
+    terminal.wait_for("heaptop demo");
+    terminal.wait_for("Start the demo now?");
+    terminal.press("n\r");
+    assert_eq!(terminal.wait(), 0);
+    assert!(!terminal.in_alternate_screen());
+}
+
+#[test]
+fn the_demo_is_one_command_and_ends_with_its_viewer() {
+    let directory = socket_directory();
+    let mut terminal = Terminal::viewer(directory.path(), &["demo"]);
+    for function in ["serve_request", "fill_cache", "forget_session"] {
+        row(&terminal, function);
+    }
+    terminal.press("q");
+    assert_eq!(terminal.wait(), 0);
+    let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn of_several_targets_one_is_chosen() {
+    let directory = Arc::new(socket_directory());
+    let start = |name| {
+        let mut target = Target::start_in(
+            Arc::clone(&directory),
+            "fixture-exits",
+            &["0"],
+            &[("HEAPTOP_NAME", name)],
+        );
+        target.wait_for("ready");
+        target.socket();
+        target
+    };
+    let (first, second) = (start("first-one"), start("second-one"));
+    let list = std::process::Command::new(heaptop_tests::binaries::path("heaptop"))
+        .args(["list", "--json"])
+        .env("HEAPTOP_DIR", directory.path())
+        .output()
+        .unwrap();
+    let list: serde_json::Value = serde_json::from_slice(&list.stdout).expect("JSON");
+    let pids: BTreeSet<u64> =
+        list.as_array().expect("a list").iter().filter_map(|t| t["pid"].as_u64()).collect();
+    assert_eq!(pids, [first.pid(), second.pid()].map(u64::from).into());
+
+    let terminal = Terminal::viewer(directory.path(), &[]);
+    terminal.wait_for("first-one");
+    terminal.wait_for("second-one");
+    drop(terminal);
+    for which in [second.pid().to_string(), "second-one".to_owned()] {
+        let terminal = Terminal::viewer(directory.path(), &["attach", &which]);
+        row(&terminal, "hold_until_exit");
+        assert!(terminal.wait_for(&format!("pid {}", second.pid())).contains("second-one"));
+    }
+}
+
+#[test]
+fn the_table_of_a_real_server_names_its_functions() {
+    let (server, port) = httpd::serve(&[("HEAPTOP_INTERVAL", "8K")]);
+    let mut first = Terminal::viewer(server.directory(), &[]);
+    http::load(port, 2, 0, 8000);
+    for function in httpd::FUNCTIONS {
+        row(&first, function);
+    }
+    first.press("q");
+    assert_eq!(first.wait(), 0);
+    let second = Terminal::viewer(server.directory(), &[]);
+    http::load(port, 4, 8000, 12_000);
+    for function in httpd::FUNCTIONS {
+        row(&second, function);
+    }
+}
+
+#[test]
+fn a_stopped_viewer_holds_up_nobody() {
+    let mut target = exact();
+    let terminal = Terminal::viewer(target.directory(), &[]);
+    terminal.wait_for("fixture-exact");
+    let pid = i32::try_from(terminal.pid().expect("it runs")).unwrap();
+    // SAFETY: kill reads no memory; the pid is our child's, not yet reaped.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGSTOP) }, 0);
+    target.say("work");
+    target.wait_for("quiet");
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGCONT) }, 0);
+    let leak = row(&terminal, "leak");
+    assert!(leak.contains(" 1.56 KiB "), "{leak}");
+}

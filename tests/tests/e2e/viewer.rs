@@ -233,7 +233,7 @@ fn signals_leave_the_terminal_as_it_was() {
 #[test]
 fn without_a_target_a_sentence_says_what_to_do() {
     let directory = socket_directory();
-    // Without a terminal it is an error; in one it is a question.
+    // Without a terminal there is no screen; in one it is a question.
     let output = std::process::Command::new(heaptop_tests::binaries::path("heaptop"))
         .env("HEAPTOP_DIR", directory.path())
         .stdin(std::process::Stdio::null())
@@ -241,7 +241,7 @@ fn without_a_target_a_sentence_says_what_to_do() {
         .unwrap();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{error}");
-    assert!(error.contains("heaptop demo") && error.lines().count() == 1, "{error}");
+    assert!(error.contains("heaptop list") && error.lines().count() == 1, "{error}");
 
     let mut terminal = Terminal::viewer(directory.path(), &[]);
     terminal.wait_for("heaptop demo");

@@ -216,7 +216,7 @@ fn any_size_is_survived() {
 #[test]
 fn signals_leave_the_terminal_as_it_was() {
     let target = Target::start("fixture-exits", &["0"], &[]);
-    target.socket();
+    let _ = target.socket();
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
         let mut terminal = Terminal::viewer(target.directory(), &[]);
         terminal.wait_for("hold_until_exit");
@@ -275,7 +275,7 @@ fn of_several_targets_one_is_chosen() {
             &[("HEAPTOP_NAME", name)],
         );
         target.wait_for("ready");
-        target.socket();
+        let _ = target.socket();
         target
     };
     let (first, second) = (start("first-one"), start("second-one"));
@@ -296,7 +296,7 @@ fn of_several_targets_one_is_chosen() {
     for which in [second.pid().to_string(), "second-one".to_owned()] {
         let terminal = Terminal::viewer(directory.path(), &["attach", &which]);
         row(&terminal, "hold_until_exit");
-        assert!(terminal.wait_for(&format!("pid {}", second.pid())).contains("second-one"));
+        assert!(terminal.line_with(&format!("pid {}", second.pid())).contains("second-one"));
     }
 }
 

@@ -121,6 +121,17 @@ impl Terminal {
         self.read(|state| state.parser.screen().contents())
     }
 
+    /// The screen's cells: text and looks, row by row.
+    #[must_use]
+    pub fn cells(&self) -> Vec<Vec<vt100::Cell>> {
+        self.read(|state| {
+            let screen = state.parser.screen();
+            let (rows, cols) = screen.size();
+            let row = |r| (0..cols).filter_map(|c| screen.cell(r, c).cloned()).collect();
+            (0..rows).map(row).collect()
+        })
+    }
+
     /// Whether the alternate screen is shown.
     #[must_use]
     pub fn in_alternate_screen(&self) -> bool {

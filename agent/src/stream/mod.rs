@@ -14,6 +14,7 @@
 //!
 //! The only rooms of the agent that name the protocol.
 
+mod descriptors;
 mod ledger;
 mod modules;
 mod peer;
@@ -71,8 +72,17 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
     let Some(ledger) = Ledger::new(engine, rest) else {
         return Err("the agent's memory bound is too small: raise HEAPTOP_MEMORY");
     };
-    let mut argument = Some(Box::new(ledger));
-    // SAFETY: plain libc calls on local values. The thread owns the ledger, which
+    // The environment is read here, before `main`, and not on the agent's thread,
+    // where the program may be changing it.
+    let errand = Errand {
+        engine,
+        ledger,
+        directories: server::directories(),
+        notices: engine.notices.sentences(),
+    };
+    descriptors::close_in_children();
+    let mut argument = Some(Box::new(errand));
+    // SAFETY: plain libc calls on local values. The thread owns the errand, which
     // it takes back from the pointer; the masks are restored whatever happens.
     let failed = unsafe {
         let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
@@ -100,26 +110,32 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
     if failed { Err("the system refused the agent's thread") } else { Ok(()) }
 }
 
-extern "C" fn main(ledger: *mut c_void) -> *mut c_void {
+/// What the thread is given.
+struct Errand {
+    engine: &'static Engine,
+    ledger: Ledger,
+    directories: Vec<PathBuf>,
+    notices: Vec<String>,
+}
+
+extern "C" fn main(errand: *mut c_void) -> *mut c_void {
     domain::here(|d| {
         d.enter();
         d.never_stop();
     });
     // SAFETY: the pointer is the box that `start` gave away.
-    let ledger = unsafe { Box::from_raw(ledger.cast::<Ledger>()) };
+    let errand = unsafe { Box::from_raw(errand.cast::<Errand>()) };
     // SAFETY: a constant string that ends with a zero byte.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"heaptop".as_ptr()) };
-    if let Some(engine) = Engine::running() {
-        let mut desk = Desk::new(engine, *ledger);
-        let ended = catch_unwind(AssertUnwindSafe(|| {
-            loop {
-                desk.turn();
-            }
-        }));
-        if ended.is_err() {
-            engine.set_rate(engine.interval(), false);
-            desk.stopped("a fault in the agent ended the profile; the program goes on");
+    let mut desk = Desk::new(*errand);
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        loop {
+            desk.turn();
         }
+    }));
+    if ended.is_err() {
+        desk.engine.set_rate(desk.engine.interval(), false);
+        desk.stopped("a fault in the agent ended the profile; the program goes on");
     }
     std::ptr::null_mut()
 }
@@ -139,8 +155,8 @@ struct Desk {
 }
 
 impl Desk {
-    fn new(engine: &'static Engine, ledger: Ledger) -> Self {
-        let notices = engine.notices.sentences();
+    fn new(errand: Errand) -> Self {
+        let Errand { engine, ledger, directories, notices } = errand;
         for sentence in &notices {
             write_error(sentence);
         }
@@ -156,12 +172,12 @@ impl Desk {
             slow_ns: 0,
             stopped: false,
         };
-        desk.open();
+        desk.open(&directories);
         desk
     }
 
-    fn open(&mut self) {
-        match Server::open() {
+    fn open(&mut self, directories: &[PathBuf]) {
+        match Server::open(directories) {
             Ok(server) => {
                 let path = server.path().to_owned();
                 unlink_at_exit(&path);

@@ -1,5 +1,6 @@
 //! The socket: where it lies, who may connect.
 
+use super::descriptors::Listed;
 use heaptop_protocol::endpoint;
 use interprocess::local_socket::traits::{Listener as _, Stream as _};
 use interprocess::local_socket::{
@@ -13,8 +14,15 @@ use std::path::{Path, PathBuf};
 
 /// The listening socket.
 pub struct Server {
+    // Before the listener: see `Listed`.
+    _listed: Listed,
     listener: Listener,
     path: PathBuf,
+}
+
+/// Where the socket may lie. Reads the environment.
+pub fn directories() -> Vec<PathBuf> {
+    endpoint::directories(|name| std::env::var_os(name), uid())
 }
 
 fn uid() -> u32 {
@@ -23,12 +31,12 @@ fn uid() -> u32 {
 }
 
 impl Server {
-    /// Opens this process's socket in the first directory that will do; else
-    /// the sentence that says why the last one would not.
-    pub fn open() -> Result<Self, String> {
+    /// Opens this process's socket in the first of `directories` that will do;
+    /// else the sentence that says why the last one would not.
+    pub fn open(directories: &[PathBuf]) -> Result<Self, String> {
         let mut why = String::new();
-        for directory in endpoint::directories(|name| std::env::var_os(name), uid()) {
-            match Self::open_in(&directory) {
+        for directory in directories {
+            match Self::open_in(directory) {
                 Ok(server) => return Ok(server),
                 Err(e) => why = e,
             }
@@ -58,7 +66,8 @@ impl Server {
             .reclaim_name(false)
             .create_sync()
             .map_err(say)?;
-        Ok(Self { listener, path })
+        let Listener::UdSocket(socket) = &listener;
+        Ok(Self { _listed: Listed::new(socket), listener, path })
     }
 
     /// Where it lies.

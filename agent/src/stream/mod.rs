@@ -7,7 +7,8 @@
 //!
 //! One thread, all signals blocked in it, started before `main` and never
 //! joined. It waits in `poll` for viewers and their commands, and looks at the
-//! tracker between: every 10 ms while samples come in, else every 100 ms. What
+//! tracker between: every 10 ms while many samples come in, so that entries do
+//! not run out, every 50 ms while some do, else every 100 ms. What
 //! it allocates passes through the hook unseen (its domain is inside the engine
 //! for ever).
 //!
@@ -35,8 +36,11 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use threads::Threads;
 
-/// While samples come in.
+/// While many samples come in: more than [`MANY`] a pass.
 const BUSY_MS: i32 = 10;
+const MANY: usize = 1000;
+/// While some do.
+const USUAL_MS: i32 = 50;
 /// While none do.
 const IDLE_MS: i32 = 100;
 /// Between two looks at memory and thread names.
@@ -215,8 +219,11 @@ impl Desk {
     }
 
     fn wait(&self) {
-        let busy = !self.ledger.events().is_empty();
-        let timeout = if busy { BUSY_MS } else { IDLE_MS };
+        let timeout = match self.ledger.events().len() {
+            0 => IDLE_MS,
+            1..MANY => USUAL_MS,
+            _ => BUSY_MS,
+        };
         let watch = |fd: i32, writes: bool| libc::pollfd {
             fd,
             events: libc::POLLIN | if writes { libc::POLLOUT } else { 0 },

@@ -1,12 +1,13 @@
 //! The socket: where it lies, who may connect.
 
 use heaptop_protocol::endpoint;
-use interprocess::local_socket::traits::{Listener as _, Stream as _, StreamCommon as _};
+use interprocess::local_socket::traits::{Listener as _, Stream as _};
 use interprocess::local_socket::{
     GenericFilePath, Listener, ListenerNonblockingMode, ListenerOptions, Stream, ToFsName,
 };
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -74,12 +75,31 @@ impl Server {
     pub fn accept(&self) -> Option<Stream> {
         loop {
             let stream = self.listener.accept().ok()?;
-            let peer = stream.peer_creds().ok().and_then(|c| c.euid());
+            let peer = peer_uid(&stream);
             if peer == Some(0) || peer == Some(uid()) {
                 return Some(stream);
             }
         }
     }
+}
+
+/// The user at the other end. Asked for by ourselves: the library's credentials
+/// are an error where the peer has no pid here, in another pid namespace.
+fn peer_uid(stream: &Stream) -> Option<u32> {
+    let Stream::UdSocket(socket) = stream;
+    let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the buffer is of the length given.
+    let failed = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut found).cast(),
+            &raw mut length,
+        )
+    };
+    (failed == 0 && length as usize == size_of::<libc::ucred>()).then_some(found.uid)
 }
 
 fn make_directory(directory: &Path) -> Result<(), String> {

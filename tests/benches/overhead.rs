@@ -7,6 +7,10 @@
 //! the wrapper around it; nobody is attached. Runs are interleaved, and the order
 //! within a pair alternates, so that a machine that becomes slower slows both.
 //! CPU time is user and system time of the whole process, by `wait4`.
+//!
+//! The agent's one thread has a price that is glibc's: a program of a single
+//! thread gets the malloc of a threaded one. So the parser is measured twice, by
+//! itself and beside an idle thread of its own, where that is paid already.
 
 use heaptop_tests::target::socket_directory;
 use heaptop_tests::{binaries, http, usage};
@@ -32,6 +36,11 @@ fn run(program: &str, sockets: &Path, drive: fn(&mut Command) -> std::io::Result
 
 fn parse(command: &mut Command) -> std::io::Result<f64> {
     let child = command.arg(PARSES).stdout(Stdio::null()).spawn()?;
+    seconds(&child)
+}
+
+fn parse_threaded(command: &mut Command) -> std::io::Result<f64> {
+    let child = command.args([PARSES, "threaded"]).stdout(Stdio::null()).spawn()?;
     seconds(&child)
 }
 
@@ -89,11 +98,13 @@ fn main() {
     let cpu = cpu.lines().find_map(|l| l.strip_prefix("model name")).unwrap_or(" unknown CPU");
     println!("CPU time with the agent at R = 512 KiB over without, {runs} runs each");
     println!("{}", cpu.trim_start_matches(['\t', ' ', ':']));
-    println!("{:<28} {:>9} {:>9} {:>7}  95 % interval", "program", "without", "with", "ratio");
+    println!("{:<34} {:>9} {:>9} {:>7}  95 % interval", "program", "without", "with", "ratio");
     let server = format!("axum, {REQUESTS} requests");
     let parser = format!("serde_json, {PARSES} parses");
+    let threaded = format!("{parser}, 2 threads");
     for (title, name, drive) in [
         (&server, "fixture-httpd", serve as fn(&mut Command) -> std::io::Result<f64>),
+        (&threaded, "fixture-parse", parse_threaded),
         (&parser, "fixture-parse", parse),
     ] {
         let (mut plain, mut with) = (vec![], vec![]);
@@ -112,7 +123,7 @@ fn main() {
         let (low, high) = interval(&plain, &with);
         let (plain, with) = (median(&mut plain), median(&mut with));
         println!(
-            "{title:<28} {plain:>7.3} s {with:>7.3} s {:>7.4}  {low:.4}–{high:.4}",
+            "{title:<34} {plain:>7.3} s {with:>7.3} s {:>7.4}  {low:.4}–{high:.4}",
             with / plain
         );
     }

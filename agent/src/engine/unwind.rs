@@ -47,10 +47,8 @@ unsafe extern "C" {
 struct State<'a> {
     stack: &'a mut Stack,
     depth: usize,
-    /// Frames whose caller's stack pointer is not above this are the agent's own.
+    /// Frames whose stack pointer is not above this are the agent's own.
     inner: usize,
-    /// Whether the hook's own frame, the first above `inner`, was passed.
-    passed: bool,
 }
 
 const GO_ON: c_int = 0;
@@ -60,12 +58,9 @@ extern "C" fn frame(context: *mut Context, state: *mut c_void) -> c_int {
     // SAFETY: `state` is the one that `capture` lent to this walk.
     let state = unsafe { &mut *state.cast::<State<'_>>() };
     // SAFETY: `context` is the unwinder's own and valid during this call.
-    let (pc, cfa) = unsafe { (_Unwind_GetIP(context), _Unwind_GetCFA(context)) };
-    if !state.passed {
-        state.passed = cfa > state.inner;
-        return GO_ON;
-    }
-    if pc == 0 {
+    // What it calls a frame's CFA is the stack pointer in it: that of its callee.
+    let (pc, sp) = unsafe { (_Unwind_GetIP(context), _Unwind_GetCFA(context)) };
+    if sp <= state.inner || pc == 0 {
         return GO_ON;
     }
     if state.stack.len >= state.depth {
@@ -85,12 +80,8 @@ extern "C" fn frame(context: *mut Context, state: *mut c_void) -> c_int {
 #[inline(never)]
 pub fn capture(marker: *const u8, depth: usize) -> Stack {
     let mut stack = Stack { frames: [0; MAX_DEPTH], len: 0, truncated: false };
-    let mut state = State {
-        stack: &mut stack,
-        depth: depth.min(MAX_DEPTH),
-        inner: marker as usize,
-        passed: false,
-    };
+    let mut state =
+        State { stack: &mut stack, depth: depth.min(MAX_DEPTH), inner: marker as usize };
     // SAFETY: the callback has the type that is asked for, and `state` outlives
     // the call.
     unsafe { _Unwind_Backtrace(frame, (&raw mut state).cast()) };
@@ -116,9 +107,13 @@ mod tests {
         let (shallow, deep) = (at(1, MAX_DEPTH), at(11, MAX_DEPTH));
         assert_eq!(deep.frames().len(), shallow.frames().len() + 10);
         assert!(!deep.truncated());
-        // The innermost ten are the recursion: one return address, repeated.
-        let recursion = &deep.frames()[..10];
-        assert!(recursion.iter().all(|&pc| pc == recursion[0]), "{recursion:x?}");
+        // The innermost eleven are the callers of the function with the marker: one
+        // return address, repeated. Not one less: it is who allocated.
+        let same = deep.frames().iter().take_while(|&&pc| pc == deep.frames()[0]).count();
+        assert_eq!(same, 11, "{:x?}", deep.frames());
+        // And the next is this test.
+        let here = frames_go_outward_and_the_agents_own_are_left_out as fn() as usize as u64;
+        assert!((here..here + 4096).contains(&deep.frames()[11]));
     }
 
     #[test]

@@ -56,7 +56,7 @@ fn main() {
     if binaries::directory().join("bigdebug").is_file() {
         let mut target = Target::start("bigdebug", &[], &[]);
         target.wait_for("quiet");
-        attach("100 MB of debug information", &target, "hold", 5);
+        attach("100 MB of debug information", &target, "bigdebug.rs:", 5);
     } else {
         println!("tests/bigdebug also measures a program with 100 MB of debug information");
     }
@@ -72,7 +72,7 @@ fn main() {
     pass(&mut demo, Duration::from_secs(5));
     let rate = terminal.until("the rate of samples", |screen| {
         let before = screen.split(" samples/s").next()?;
-        before.rsplit("  ").next().map(str::to_owned)
+        before.split_whitespace().next_back().map(str::to_owned)
     });
     println!("viewer at {rate} samples/s: {:.1} % of a core", share(&terminal, &mut demo));
     terminal.press(" ");

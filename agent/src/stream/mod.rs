@@ -21,7 +21,7 @@ mod peer;
 mod server;
 mod threads;
 
-use crate::engine::{Engine, domain, sys};
+use crate::engine::{Engine, domain, sys, unwind};
 use heaptop_protocol::message::{
     AgentKind, FromAgent, FromViewer, Hello, History, Losses, MAGIC, Mark, ProfileCommand,
     Sampling, Status, Stopped,
@@ -205,14 +205,17 @@ impl Desk {
         if self.ledger.thin() {
             self.peers.iter_mut().for_each(Peer::want_snapshot);
         }
+        let slow = now_ns.saturating_sub(self.slow_ns) >= SLOW_NS;
+        if (slow || !self.ledger.new_stacks().is_empty()) && self.modules.refresh() {
+            unwind::forget();
+        }
         if !self.ledger.new_stacks().is_empty() {
-            self.modules.refresh();
             for &stack in self.ledger.new_stacks() {
                 let raw = self.ledger.raw(stack);
                 self.engine.callstacks.rewrite(raw, |pc| self.modules.place(pc));
             }
         }
-        if now_ns.saturating_sub(self.slow_ns) >= SLOW_NS {
+        if slow {
             self.slow_ns = now_ns;
             self.rss_bytes = resident_bytes();
             self.threads.refresh(self.engine);

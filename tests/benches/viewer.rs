@@ -49,7 +49,7 @@ fn share(terminal: &Terminal, demo: &mut Target) -> f64 {
     let cpu = || usage::cpu_of(pid).expect("its CPU time can be read");
     let (before, begun) = (cpu(), Instant::now());
     pass(demo, Duration::from_secs(15));
-    100.0 * (cpu() - before).as_secs_f64() / begun.elapsed().as_secs_f64()
+    100.0 * cpu().saturating_sub(before).as_secs_f64() / begun.elapsed().as_secs_f64()
 }
 
 fn main() {

@@ -4,6 +4,7 @@ use crate::exact::assert_exact;
 use heaptop_protocol::message::{FromViewer, Sampling, SetInterval, SetMark, SetSampling};
 use heaptop_protocol::{VERSION, Version, estimate::Interval};
 use heaptop_tests::client::Client;
+use heaptop_tests::names::Names;
 use heaptop_tests::target::{Target, socket_directory};
 use heaptop_tests::truth::Truths;
 use std::ffi::CString;
@@ -204,4 +205,20 @@ fn what_a_killed_target_left_is_cleaned_away() {
     assert!(list.contains(&lives.pid().to_string()), "{list}");
     assert!(!stale.exists(), "a socket that nobody listens at is still there");
     assert!(socket.exists());
+}
+
+#[test]
+fn a_forked_child_is_left_alone_and_leaves_its_parent_alone() {
+    let mut target = Target::start("fixture-forks", &[], &[]);
+    target.wait_for("quiet");
+    let sockets: Vec<_> =
+        std::fs::read_dir(target.directory()).unwrap().map(|f| f.unwrap().path()).collect();
+    assert_eq!(sockets, [target.socket()]);
+    let mut client = Client::attach(&target.socket());
+    client.snapshot();
+    let functions = ["before_fork", "in_child", "after_fork"];
+    let totals = Names::of(&client.told).totals(&client.told, &functions);
+    let in_use = functions.map(|f| (totals[f].in_use.n, totals[f].in_use.bytes.sum as u64));
+    assert_eq!(in_use, [(100, 100 << 10), (0, 0), (50, 50 * 512)]);
+    assert_eq!(totals["in_child"].allocated.n, 0);
 }

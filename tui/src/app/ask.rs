@@ -1,13 +1,14 @@
 //! What is asked of the session: the content of the screens, and of exports.
 
-use std::collections::HashMap;
-
 use super::summary::{Live, Summary};
 use super::{App, Callers, Effect, Screen, keys, tree};
 use crate::export::{self, Request};
-use crate::query::{self, Direction, NodeKey, Row};
+use crate::query::{self, Callsites, Direction, NodeKey};
 use crate::session::Session;
 use crate::session::figures::Estimate;
+
+/// So many rows around those that are seen are asked for at least.
+const LEAST_AROUND: usize = 32;
 
 impl App {
     /// What came with the stream, unless the screen is paused.
@@ -37,58 +38,85 @@ impl App {
 
     /// Asks the question of the screen that is shown, or lies under the help.
     pub(super) fn ask(&mut self, session: &Session) {
-        let held = self.order_held;
-        let shown = self.stack.iter_mut().rev().find(|s| !matches!(s, Screen::Help { .. }));
-        match shown {
-            Some(Screen::Callers(c)) => {
-                let mut answer = query::callers(
-                    session,
-                    &c.focus,
-                    c.direction,
-                    self.metric,
-                    &self.question.filter,
-                );
-                if let (true, Some(new), Some(former)) = (held, &mut answer, &c.tree) {
-                    tree::keep_order(new, former);
-                }
-                for (crumb, &key) in c.crumbs.iter_mut().zip(&c.focus) {
-                    if let Some(label) = query::find(session, key) {
-                        *crumb = label;
-                    }
-                }
-                if answer != c.tree {
-                    self.dirty = true;
-                    c.tree = answer;
-                }
-                let Callers { tree, rows, opened, .. } = &mut **c;
-                *rows = tree.as_ref().map(|t| tree::rows(t, opened)).unwrap_or_default();
-            }
-            Some(Screen::Callsites(_) | Screen::Help { .. }) | None => {
-                let mut answer = query::callsites(session, &self.question);
-                if let (true, Some(former)) = (held, &self.table) {
-                    keep_order(&mut answer.rows, &former.rows);
-                }
-                if self.table.as_ref() != Some(&answer) {
-                    self.dirty = true;
-                    self.table = Some(answer);
-                }
-            }
+        if matches!(self.shown(), Screen::Callers(_)) {
+            self.ask_callers(session);
+        } else {
+            self.ask_callsites(session);
         }
         if self.paused {
             self.export = Some(Box::new(self.request(session)));
         }
-        self.settle();
+        self.settle(session);
     }
 
-    /// Rows, size or selection have changed: puts the selection right.
-    pub(super) fn settle(&mut self) {
+    fn ask_callers(&mut self, session: &Session) {
+        let (held, paused, metric) = (self.order_held, self.paused, self.metric);
+        let shown = self.stack.iter_mut().rev().find(|s| !matches!(s, Screen::Help { .. }));
+        let Some(Screen::Callers(c)) = shown else { return };
+        let filter = &self.question.filter;
+        let Callers { focus, direction, opened, .. } = &mut **c;
+        // What is held must be there when a branch is opened later.
+        let open = |b| paused | tree::is_open(opened, b);
+        let mut answer = query::tree(session, focus, *direction, metric, filter, open);
+        if let (true, Some(new), Some(former)) = (held, &mut answer, &c.tree) {
+            tree::keep_order(new, former);
+        }
+        for (crumb, &key) in c.crumbs.iter_mut().zip(&c.focus) {
+            if let Some(label) = query::find(session, key) {
+                *crumb = label;
+            }
+        }
+        if answer != c.tree {
+            self.dirty = true;
+            c.tree = answer;
+        }
+        let Callers { tree, rows, opened, .. } = &mut **c;
+        *rows = tree.as_ref().map(|t| tree::rows(t, opened)).unwrap_or_default();
+    }
+
+    /// Asks for the rows that are seen and some around them; for all of them when
+    /// the screen is paused, since they are held.
+    pub(super) fn ask_callsites(&mut self, session: &Session) {
+        let mut list = Callsites::ask(session, &self.question);
+        if self.order_held {
+            list.hold(&mut self.order);
+        }
         let page = usize::from(self.rooms().body);
-        let rows = self.table.as_ref().map_or(&[][..], |t| &t.rows);
+        let mut wanted = 0..list.len();
+        if let Some(Screen::Callsites(cursor)) = self.stack.first_mut() {
+            cursor.settle(list.len(), |id| list.position(NodeKey(id)), page);
+            if !self.paused {
+                let (first, around) = (cursor.offset(), page.max(LEAST_AROUND));
+                wanted = first.saturating_sub(around)..first + page + around;
+            }
+        }
+        let answer = list.table(wanted);
+        if self.table.as_ref() != Some(&answer) {
+            self.dirty = true;
+            self.table = Some(answer);
+        }
+    }
+
+    /// Size or selection have changed: puts the selection right, and asks for the
+    /// rows that are seen by now.
+    pub(super) fn settle(&mut self, session: &Session) {
+        let page = usize::from(self.rooms().body);
         match self.stack.last_mut() {
-            Some(Screen::Callsites(cursor)) => cursor.settle(rows.len(), |i| rows[i].key.0, page),
+            Some(Screen::Callsites(cursor)) => {
+                let Some(table) = &self.table else { return };
+                cursor.place(table.len, page);
+                if !table.covers(&(cursor.offset()..cursor.offset() + page)) {
+                    self.ask_callsites(session);
+                }
+            }
             Some(Screen::Callers(c)) => {
                 let Callers { rows, cursor, .. } = &mut **c;
-                cursor.settle(rows.len(), |i| rows[i].path, page);
+                let at = cursor.index();
+                let find = |path: u64| {
+                    let here = rows.get(at).is_some_and(|row| row.path == path);
+                    if here { Some(at) } else { rows.iter().position(|row| row.path == path) }
+                };
+                cursor.settle(rows.len(), find, page);
             }
             Some(Screen::Help { offset }) => {
                 *offset = (*offset).min(keys::HELP_LINES.saturating_sub(page));
@@ -110,24 +138,23 @@ impl App {
     }
 
     pub(super) fn request(&self, session: &Session) -> Request {
-        let (focus, crumbs): (&[NodeKey], _) = match self.shown() {
-            Screen::Callers(c) => (&c.focus, c.crumbs.clone()),
-            _ => (&[], Vec::new()),
+        let (focus, direction, crumbs): (&[NodeKey], _, _) = match self.shown() {
+            Screen::Callers(c) => (&c.focus, c.direction, c.crumbs.clone()),
+            _ => (&[], Direction::Callers, Vec::new()),
         };
-        let filter = &self.question.filter;
-        // Of the direction in which `stacks` reads a focus: one total for both.
-        let whole = query::callers(session, focus, Direction::Callers, self.metric, filter);
+        let (metric, filter) = (self.metric, &self.question.filter);
+        let whole = query::tree(session, focus, direction, metric, filter, |_| false);
         Request {
             target: self.summary.target.clone(),
             pid: self.summary.pid.unwrap_or(0),
-            metric: self.metric,
+            metric,
             focus: crumbs,
             filter: filter.clone(),
             total: whole.map_or(Estimate::Unknown, |n| n.cum),
             interval_bytes: self.summary.interval_bytes,
             uptime_minutes: self.summary.uptime_minutes.unwrap_or(0),
             lost: self.live.lost(),
-            stacks: query::stacks(session, focus, self.metric, filter),
+            stacks: query::stacks(session, focus, direction, metric, filter),
         }
     }
 
@@ -146,11 +173,4 @@ impl App {
             Screen::Help { .. } => None,
         }
     }
-}
-
-/// Puts `rows` into the order of `former`; new ones come last, in their order.
-fn keep_order(rows: &mut [Row], former: &[Row]) {
-    let place: HashMap<NodeKey, usize> =
-        former.iter().enumerate().map(|(i, row)| (row.key, i)).collect();
-    rows.sort_by_key(|row| place.get(&row.key).copied().unwrap_or(usize::MAX));
 }

@@ -27,21 +27,28 @@ impl Cursor {
     }
 
     /// Rows have changed: finds the selected one again, or stays where it was.
-    pub fn settle(&mut self, len: usize, id_at: impl Fn(usize) -> u64, page: usize) {
+    pub fn settle(&mut self, len: usize, find: impl FnOnce(u64) -> Option<usize>, page: usize) {
         if let Some(id) = self.id {
-            let here = self.index < len && id_at(self.index) == id;
-            if !here {
-                match (0..len).find(|&i| id_at(i) == id) {
-                    Some(found) => self.index = found,
-                    // Gone: the row that took its place is as good as any.
-                    None => self.id = None,
-                }
+            match find(id) {
+                Some(found) => self.index = found,
+                // Gone: the row that took its place is as good as any.
+                None => self.id = None,
             }
-        } else if len == 0 || self.offset == 0 && self.index == 0 {
-            self.index = 0;
         }
+        self.place(len, page);
+    }
+
+    /// Rows are what they were; there may be room for more or fewer of them.
+    pub fn place(&mut self, len: usize, page: usize) {
         self.index = self.index.min(len.saturating_sub(1));
         self.show(len, page);
+    }
+
+    /// To the place `index`, or the last one, whichever row is there.
+    pub fn go(&mut self, index: usize, len: usize, page: usize) {
+        self.id = None;
+        self.index = index;
+        self.place(len, page);
     }
 
     /// Selects the row at `index`, or the last one.
@@ -82,9 +89,9 @@ mod tests {
         let rows = [10u64, 20, 30];
         c.select(1, 3, |i| rows[i], 2);
         let moved = [30u64, 10, 5, 20];
-        c.settle(4, |i| moved[i], 2);
+        c.settle(4, |id| moved.iter().position(|row| *row == id), 2);
         assert_eq!((c.index(), c.offset()), (3, 2));
-        c.settle(0, |_| 0, 2);
+        c.settle(0, |_| None, 2);
         assert_eq!((c.index(), c.offset()), (0, 0));
     }
 
@@ -92,7 +99,7 @@ mod tests {
     fn an_untouched_selection_stays_on_top() {
         let mut c = Cursor::default();
         for rows in [[1u64, 2], [2, 1]] {
-            c.settle(2, |i| rows[i], 5);
+            c.settle(2, |id| rows.iter().position(|row| *row == id), 5);
             assert_eq!(c.index(), 0);
         }
     }

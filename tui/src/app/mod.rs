@@ -3,8 +3,10 @@
 //! [`App::update`] is the only mutation. It takes a message and the session,
 //! asks `query`, and returns effects for the terminal loop to carry out; it does
 //! no IO and knows no widget. The answers to the questions of the screens
-//! ([`Table`], [`Node`]) are held here, so that the view only draws, and so that
-//! a paused screen stays as it is while the stream goes on.
+//! ([`Table`], [`Node`](crate::query::Node)) are held here, so that the view only
+//! draws, and so that a paused screen stays as it is while the stream goes on. Of
+//! large answers only what is near to the screen is asked for, and all of it when
+//! the screen is paused: what is scrolled or opened then was held already.
 //!
 //! Screens are a stack: the callsites at the bottom, callers above, one for each
 //! drill, the help on top. There are no flags for what is shown.
@@ -31,7 +33,7 @@ use heaptop_protocol::message::FromViewer;
 use tui_input::Input;
 
 use crate::export::Request;
-use crate::query::{Column, Metric, Question, Table};
+use crate::query::{Column, Metric, Order, Question, Table};
 use rooms::{Rooms, Wishes};
 pub use screens::{Callers, Screen};
 use summary::{Live, Summary};
@@ -95,6 +97,8 @@ pub struct App {
     prompt: Option<Prompt>,
     paused: bool,
     order_held: bool,
+    /// While it is held: the order.
+    order: Order,
     summary: Summary,
     live: Live,
     table: Option<Table>,
@@ -144,6 +148,7 @@ impl App {
             prompt: None,
             paused: false,
             order_held: false,
+            order: Order::default(),
             summary: Summary::unknown(),
             live: Live::unknown(),
             table: None,

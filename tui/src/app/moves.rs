@@ -6,12 +6,14 @@ use crate::query::{Direction, Row};
 use crate::session::Session;
 
 impl App {
-    pub(super) fn scroll(&mut self, to: impl Fn(usize, usize) -> usize) {
+    pub(super) fn scroll(&mut self, to: impl Fn(usize, usize) -> usize, session: &Session) {
         let page = usize::from(self.rooms().body).max(1);
-        let rows = self.table.as_ref().map_or(&[][..], |t| &t.rows);
         match self.stack.last_mut() {
-            Some(Screen::Callsites(c)) => {
-                c.select(to(c.index(), page), rows.len(), |i| rows[i].key.0, page);
+            Some(Screen::Callsites(cursor)) => {
+                let Some(table) = &self.table else { return };
+                cursor.go(to(cursor.index(), page), table.len, page);
+                self.settle(session);
+                self.pin();
             }
             Some(Screen::Callers(c)) => {
                 let Callers { rows, cursor, .. } = &mut **c;
@@ -19,6 +21,14 @@ impl App {
             }
             Some(Screen::Help { offset }) => *offset = to(*offset, page),
             None => {}
+        }
+    }
+
+    /// The selection is that of the callsite that is selected, wherever it goes.
+    fn pin(&mut self) {
+        let key = self.selected_row().map(|row| row.key);
+        if let (Some(key), Some(cursor)) = (key, self.cursor()) {
+            cursor.follow(key.0);
         }
     }
 
@@ -31,7 +41,7 @@ impl App {
     }
 
     /// Left and right: columns of the table, branches of the tree.
-    pub(super) fn sideways(&mut self, right: bool) {
+    pub(super) fn sideways(&mut self, right: bool, session: &Session) {
         let page = usize::from(self.rooms().body);
         let last = self.columns.len().saturating_sub(2);
         match self.stack.last_mut() {
@@ -45,9 +55,13 @@ impl App {
                 let Some(row) = rows.get(at) else { return };
                 if row.branches && row.open != right {
                     opened.insert(row.path, right);
-                    *rows = tree.as_ref().map(|t| tree::rows(t, opened)).unwrap_or_default();
                     // The selection is this row's from now on.
-                    cursor.select(at, rows.len(), |i| rows[i].path, page);
+                    cursor.follow(row.path);
+                    if self.paused || !right {
+                        *rows = tree.as_ref().map(|t| tree::rows(t, opened)).unwrap_or_default();
+                    } else {
+                        self.ask(session);
+                    }
                 } else {
                     let to = if !right {
                         row.parent
@@ -104,7 +118,7 @@ impl App {
 
     pub(super) fn selected_row(&self) -> Option<&Row> {
         match self.screen() {
-            Screen::Callsites(cursor) => self.table.as_ref()?.rows.get(cursor.index()),
+            Screen::Callsites(cursor) => self.table.as_ref()?.row(cursor.index()),
             _ => None,
         }
     }

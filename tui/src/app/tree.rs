@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use crate::query::{Label, Node, NodeKey};
+use crate::query::{Branch, Label, Node, NodeKey};
 use crate::session::figures::Estimate;
 
 /// Branches with at least this share of the focus are open at first.
@@ -48,22 +48,14 @@ pub type Opened = HashMap<u64, bool>;
 #[must_use]
 pub fn rows(root: &Node, opened: &mut Opened) -> Vec<TreeRow> {
     let mut rows = Vec::new();
-    list(root, 0, 0, 0, opened, &mut rows);
+    list(root, 0, 0, opened, &mut rows);
     rows
 }
 
-fn list(
-    node: &Node,
-    parent_path: u64,
-    depth: usize,
-    parent: usize,
-    opened: &mut Opened,
-    rows: &mut Vec<TreeRow>,
-) {
-    let path = step(parent_path, node.key);
-    let branches = !node.children.is_empty() && depth < DEEPEST;
-    let by_itself = depth == 0 || node.share >= OPEN_SHARE;
-    let open = branches && *opened.entry(path).or_insert(by_itself);
+fn list(node: &Node, depth: usize, parent: usize, opened: &mut Opened, rows: &mut Vec<TreeRow>) {
+    let path = node.path;
+    let branches = node.branches && depth < DEEPEST;
+    let open = branches && is_open(opened, Branch { path, share: node.share, depth });
     let index = rows.len();
     rows.push(TreeRow {
         path,
@@ -79,15 +71,15 @@ fn list(
     });
     if open {
         for child in &node.children {
-            list(child, path, depth + 1, index, opened, rows);
+            list(child, depth + 1, index, opened, rows);
         }
     }
 }
 
-/// The path that goes on from `path` with `key`.
-fn step(path: u64, key: NodeKey) -> u64 {
-    // FNV's prime: paths of the same keys in another order differ.
-    (path.rotate_left(5) ^ key.0).wrapping_mul(0x0000_0100_0000_01b3).wrapping_add(1)
+/// Whether a branch is open; one that is new may open by itself.
+pub fn is_open(opened: &mut Opened, branch: Branch) -> bool {
+    let by_itself = branch.depth == 0 || branch.share >= OPEN_SHARE;
+    *opened.entry(branch.path).or_insert(by_itself)
 }
 
 /// Puts the children of `node` into the order in which `former` had them; new
@@ -107,13 +99,16 @@ pub fn keep_order(node: &mut Node, former: &Node) {
 mod tests {
     use super::*;
 
-    fn node(key: u64, share: f64, children: Vec<Node>) -> Node {
+    /// The last digit of its path is a node's key.
+    fn node(path: u64, share: f64, children: Vec<Node>) -> Node {
         Node {
-            key: NodeKey(key),
+            key: NodeKey(path % 10),
+            path,
             label: Label { function: "f".into(), location: "".into(), named: true },
             cum: Estimate::Exact { value: share },
             flat: Estimate::Exact { value: 0.0 },
             share,
+            branches: !children.is_empty(),
             children,
         }
     }
@@ -127,8 +122,8 @@ mod tests {
             1,
             1.0,
             vec![
-                node(2, 0.7, vec![node(3, 0.6, vec![])]),
-                node(4, 0.1, vec![node(3, 0.1, vec![])]),
+                node(12, 0.7, vec![node(123, 0.6, vec![])]),
+                node(14, 0.1, vec![node(143, 0.1, vec![])]),
             ],
         )
     }

@@ -7,7 +7,7 @@ use tui_input::{Input, InputRequest};
 use super::keys::{self, Action};
 use super::{App, Effect, Message, Prompt, Screen};
 use crate::export;
-use crate::query::{Column, Direction, Metric, Question};
+use crate::query::{Column, Direction, Metric, Order, Question};
 use crate::session::Session;
 
 /// Longest filter that is taken, in characters.
@@ -50,7 +50,7 @@ impl App {
             Message::Exported(Err(why)) => self.say(format!("export failed: {why}")),
             Message::Note(sentence) => self.say(sentence),
         }
-        self.settle();
+        self.settle(session);
         Vec::new()
     }
 
@@ -62,14 +62,14 @@ impl App {
     fn key(&mut self, key: KeyEvent, session: &Session) -> Vec<Effect> {
         if self.prompt.is_some() {
             let effects = self.prompt_key(key, session);
-            self.settle();
+            self.settle(session);
             return effects;
         }
         let effects = match keys::action(&key, self.screen().place()) {
             Some(action) => self.act(action, session),
             None => Vec::new(),
         };
-        self.settle();
+        self.settle(session);
         effects
     }
 
@@ -99,20 +99,20 @@ impl App {
                     self.go_to_callsites(session);
                 }
             }
-            Action::Up => self.scroll(|i, _| i.saturating_sub(1)),
-            Action::Down => self.scroll(|i, _| i.saturating_add(1)),
-            Action::PageUp => self.scroll(usize::saturating_sub),
-            Action::PageDown => self.scroll(usize::saturating_add),
+            Action::Up => self.scroll(|i, _| i.saturating_sub(1), session),
+            Action::Down => self.scroll(|i, _| i.saturating_add(1), session),
+            Action::PageUp => self.scroll(usize::saturating_sub, session),
+            Action::PageDown => self.scroll(usize::saturating_add, session),
             Action::First => {
                 // The first row is a place, not a row: it stays on top.
                 match self.cursor() {
                     Some(cursor) => cursor.reset(),
-                    None => self.scroll(|_, _| 0),
+                    None => self.scroll(|_, _| 0, session),
                 }
             }
-            Action::Last => self.scroll(|_, _| usize::MAX),
-            Action::Left => self.sideways(false),
-            Action::Right => self.sideways(true),
+            Action::Last => self.scroll(|_, _| usize::MAX, session),
+            Action::Left => self.sideways(false, session),
+            Action::Right => self.sideways(true, session),
             Action::Drill => self.drill(session),
             Action::Back => self.back(session),
             Action::Filter => {
@@ -151,8 +151,13 @@ impl App {
             Action::Pause => self.pause(session),
             Action::Hold => {
                 self.order_held = !self.order_held;
-                if !self.order_held {
-                    self.ask(session);
+                self.order = Order::default();
+                match &self.table {
+                    // All that is shown, in the order in which it is.
+                    Some(table) if self.order_held && table.rows.len() == table.len => {
+                        self.order.extend(table.rows.iter().map(|row| row.key));
+                    }
+                    _ => self.ask(session),
                 }
             }
             Action::Reset => self.reset(session),
@@ -165,6 +170,10 @@ impl App {
         self.export = None;
         // Either way the figures of this moment: those that are held, or the next.
         self.look(session);
+        if self.paused && matches!(self.shown(), Screen::Callers(_)) {
+            // They lie under the tree, and are held with it.
+            self.ask_callsites(session);
+        }
     }
 
     fn reset(&mut self, session: &Session) {

@@ -1,6 +1,8 @@
 //! From a session and a question to rows. Screens, reports and exports all ask
 //! here, so that they cannot disagree.
 
+mod grow;
+mod keys;
 mod select;
 mod sums;
 mod table;
@@ -8,8 +10,8 @@ mod table;
 mod tests;
 mod tree;
 
-pub use table::callsites;
-pub use tree::{callers, stacks};
+pub use table::{Callsites, Order, callsites};
+pub use tree::{Branch, callers, stacks, tree};
 
 use crate::session::Session;
 use crate::session::figures::{Estimate, Lifetime, Ratio};
@@ -137,15 +139,34 @@ pub struct Row {
     pub figures: Figures,
 }
 
-/// The callsites screen's content.
+/// The callsites screen's content: a part of the rows, and the sum of all.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
+    /// The place of the first of `rows`.
+    pub first: usize,
     /// Rows in order.
     pub rows: Vec<Row>,
-    /// The sum over the rows shown.
+    /// The sum over all rows that there are.
     pub total: Figures,
+    /// How many rows there are.
+    pub len: usize,
     /// Callsites before the filter.
     pub of: usize,
+}
+
+impl Table {
+    /// The row at a place, if it is here.
+    #[must_use]
+    pub fn row(&self, place: usize) -> Option<&Row> {
+        self.rows.get(place.checked_sub(self.first)?)
+    }
+
+    /// Whether of `places` every row is here that there is.
+    #[must_use]
+    pub fn covers(&self, places: &std::ops::Range<usize>) -> bool {
+        let end = places.end.min(self.len);
+        places.start >= end || self.first <= places.start && end <= self.first + self.rows.len()
+    }
 }
 
 /// Which way a tree opens.
@@ -162,6 +183,8 @@ pub enum Direction {
 pub struct Node {
     /// Which function and line.
     pub key: NodeKey,
+    /// The way to it from the root, as a number.
+    pub path: u64,
     /// Its name.
     pub label: Label,
     /// The share of the focus that goes through this node, in the metric.
@@ -171,7 +194,9 @@ pub struct Node {
     pub flat: Estimate,
     /// `cum` over the root's `cum`, 0 to 1; for bars and percentages.
     pub share: f64,
-    /// Nodes below.
+    /// Whether there are nodes below.
+    pub branches: bool,
+    /// Nodes below; none where nobody wanted them.
     pub children: Vec<Node>,
 }
 

@@ -1,74 +1,81 @@
-//! What is added up over the callstacks of a group before intervals are made.
+//! What is added up over callstacks before intervals are made.
 
 use super::{Figures, Metric};
-use crate::session::estimate::survival::Table;
-use crate::session::figures::Estimate;
+use crate::session::figures::{Estimate, Lifetime};
 use crate::session::{Session, estimate};
 use heaptop_protocol::totals::{Total, Totals};
 
-/// The sums of one group. `clear` keeps the memory for the next one.
+/// What figures of callstacks are made of, but for lifetimes.
 #[derive(Debug, Default)]
 pub struct Sums {
     totals: Totals,
     /// Allocated in the rate window.
     window: Total,
-    /// In use now, and how much more that is than before, by trend step.
-    in_use: f64,
+    /// How much more is in use than before, by trend step.
     growth: Vec<f64>,
-    lives: Table,
 }
 
 impl Sums {
-    pub fn clear(&mut self) {
-        self.totals = Totals::default();
-        self.window = Total::default();
-        self.in_use = 0.0;
-        self.growth.clear();
-        self.lives.clear();
+    /// Of everything.
+    pub fn whole(session: &Session) -> Self {
+        let (everything, course) = (session.everything(), session.course());
+        let mut sums = Self {
+            totals: session.whole(),
+            window: Total::default(),
+            growth: everything.growth.by_step(course.trend_steps()),
+        };
+        for stack in everything.allocated.within(course.rate_steps()) {
+            sums.window.merge(&born_lately(session, stack));
+        }
+        sums
     }
 
-    /// Adds callstack number `at`.
-    pub fn add(&mut self, session: &Session, at: u32) {
-        let numbers = &session.numbers()[at as usize];
-        let course = session.course();
-        self.totals.merge(&numbers.totals);
-
-        let oldest = course.rate_steps().oldest();
-        if numbers.allocated.any_since(oldest) {
-            let now = numbers.totals.allocated;
-            self.window.merge(&now.since(&numbers.allocated.at(oldest, now)));
+    /// Of some groups: by number, whether it is one of them.
+    pub fn of_groups(session: &Session, taken: &[bool]) -> Self {
+        let (everything, course) = (session.everything(), session.course());
+        let mut sums = Self::default();
+        for (group, _) in taken.iter().enumerate().filter(|(_, taken)| **taken) {
+            sums.totals.merge(session.group_totals(group as u32));
         }
+        let stacks = session.book().stacks();
+        let is_taken = |stack: &u32| taken[stacks[*stack as usize].group() as usize];
+        for stack in everything.allocated.within(course.rate_steps()).filter(is_taken) {
+            sums.window.merge(&born_lately(session, stack));
+        }
+        sums.growth.resize(course.trend_steps().count(), 0.0);
+        for stack in everything.in_use.within(course.trend_steps()).filter(is_taken) {
+            sums.grow(session, stack);
+        }
+        sums
+    }
 
-        let steps = course.trend_steps();
-        self.growth.resize(steps.count(), 0.0);
+    /// Of one group.
+    pub fn of_group(session: &Session, group: u32) -> Self {
+        let mut sums = Self { totals: *session.group_totals(group), ..Self::default() };
+        sums.growth.resize(session.course().trend_steps().count(), 0.0);
+        for &stack in session.book().groups().group(group).stacks() {
+            sums.window.merge(&born_lately(session, stack));
+            sums.grow(session, stack);
+        }
+        sums
+    }
+
+    fn grow(&mut self, session: &Session, stack: u32) {
+        let numbers = &session.numbers()[stack as usize];
+        let oldest = session.course().trend_steps().oldest();
         let mut later = numbers.totals.in_use.bytes.sum;
-        self.in_use += later;
         for (step, before) in numbers.in_use.iter().rev() {
-            let Some(place) = step.checked_sub(steps.oldest()) else { break };
+            let Some(place) = step.checked_sub(oldest) else { break };
             if let Some(growth) = self.growth.get_mut(place as usize) {
                 *growth += later - before;
             }
             later = before;
         }
-
-        numbers.lifetimes.add_to(&mut self.lives, session.now_ns());
-    }
-
-    /// Adds another, disjoint group.
-    pub fn merge(&mut self, other: &Self) {
-        self.totals.merge(&other.totals);
-        self.window.merge(&other.window);
-        self.in_use += other.in_use;
-        self.growth.resize(self.growth.len().max(other.growth.len()), 0.0);
-        for (mine, theirs) in self.growth.iter_mut().zip(&other.growth) {
-            *mine += theirs;
-        }
-        self.lives.merge(&other.lives);
     }
 
     /// In use at the start of each trend step and now, oldest first.
     fn trend(&self) -> Vec<f64> {
-        let mut value = self.in_use;
+        let mut value = self.totals.in_use.bytes.sum;
         let mut trend: Vec<f64> = vec![value];
         for growth in self.growth.iter().rev() {
             value -= growth;
@@ -79,7 +86,7 @@ impl Sums {
         if self.growth.is_empty() { Vec::new() } else { trend }
     }
 
-    pub fn figures(&self, session: &Session) -> Figures {
+    pub fn figures(&self, session: &Session, lifetime: Lifetime) -> Figures {
         let interval = session.course().interval();
         let lately = session.course().rate_interval();
         let rate = |estimate| match session.course().rate_seconds() {
@@ -97,10 +104,21 @@ impl Sums {
             object_rate: rate(estimate::objects(&self.window, lately)),
             promoted,
             short_lived: estimate::complement(promoted),
-            lifetime: self.lives.median(),
+            lifetime,
             trend: self.trend(),
         }
     }
+}
+
+/// What a callstack allocated in the rate window.
+pub fn born_lately(session: &Session, stack: u32) -> Total {
+    let numbers = &session.numbers()[stack as usize];
+    let oldest = session.course().rate_steps().oldest();
+    if !numbers.allocated.any_since(oldest) {
+        return Total::default();
+    }
+    let now = &numbers.totals.allocated;
+    now.since(&numbers.allocated.at(oldest, *now))
 }
 
 /// The part of a callstack's totals that a metric speaks of.

@@ -1,93 +1,188 @@
 //! The callsites screen's rows.
+//!
+//! Of many thousand callsites a screen shows some dozens. So asking makes of each
+//! callsite only what it is ordered by; rows are then picked out of the order, and
+//! figures made for them alone. Nothing is sorted but what is handed out.
+//!
+//! What rows are ordered by is the very number that their figures show. The sum
+//! is over all rows, handed out or not.
 
+use super::keys::Keys;
 use super::select::Filter;
 use super::sums::Sums;
-use super::{Column, Question, Row, Table};
+use super::{Column, Figures, NodeKey, Question, Row, Table};
 use crate::session::Session;
-use crate::session::figures::{Estimate, Lifetime, Ratio};
+use crate::session::book::NodeInfo;
+use crate::session::estimate::survival;
+use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// A row for each callsite that the question's filter takes, in its order. Rows
 /// are whole: one stack that fits brings all of its callsite. (Trees leave out the
-/// stacks that do not fit.) Costs a pass over all callstacks: ask anew when
-/// [`Session::revision`] or the question has changed, not for every frame.
+/// stacks that do not fit.) For a part of the rows ask [`Callsites`].
 #[must_use]
 pub fn callsites(session: &Session, question: &Question) -> Table {
+    Callsites::ask(session, question).table(0..usize::MAX)
+}
+
+/// An order of rows that is kept while numbers move.
+#[derive(Debug, Clone, Default)]
+pub struct Order(FxHashMap<NodeKey, u32>);
+
+impl Extend<NodeKey> for Order {
+    fn extend<T: IntoIterator<Item = NodeKey>>(&mut self, keys: T) {
+        for key in keys {
+            let next = self.0.len() as u32;
+            self.0.entry(key).or_insert(next);
+        }
+    }
+}
+
+/// One callsite in the order.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    /// Its place in an order that is held; `u32::MAX` without.
+    place: u32,
+    group: u32,
+    /// Smaller ones come first.
+    key: u64,
+}
+
+/// The answer to a [`Question`], before figures are made. The pure beginning of
+/// every table: screens, reports and exports are parts of it.
+#[derive(Debug)]
+pub struct Callsites<'a> {
+    session: &'a Session,
+    entries: Vec<Entry>,
+    /// Names run from Z to A.
+    names_descend: bool,
+}
+
+impl<'a> Callsites<'a> {
+    /// Asks. Costs a look at each callsite.
+    #[must_use]
+    pub fn ask(session: &'a Session, question: &Question) -> Self {
+        let filter = Filter::new(session.book(), &question.filter);
+        let mut keys = Keys::new(session, question);
+        let groups = session.book().groups().iter();
+        let entries = groups
+            .filter(|(_, group)| group.stacks().iter().any(|&at| filter.takes(at)))
+            .map(|(group, _)| Entry { place: u32::MAX, group, key: keys.of(group) })
+            .collect();
+        let names_descend = question.sort == Column::Callsite && question.descending;
+        Self { session, entries, names_descend }
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Puts the rows into the order of `order`; new ones come last, and join it.
+    pub fn hold(&mut self, order: &mut Order) {
+        let mut new = Vec::new();
+        for entry in &mut self.entries {
+            match order.0.get(&node(self.session, entry.group).key) {
+                Some(&place) => entry.place = place,
+                None => new.push(*entry),
+            }
+        }
+        if new.is_empty() {
+            return;
+        }
+        new.sort_unstable_by(|a, b| self.compare(a, b));
+        order.extend(new.iter().map(|entry| node(self.session, entry.group).key));
+        self.hold(order);
+    }
+
+    /// The place of a row.
+    #[must_use]
+    pub fn position(&self, key: NodeKey) -> Option<usize> {
+        let book = self.session.book();
+        let group = book.groups().at(book.node(key)?)?;
+        let entry = self.entries.iter().find(|entry| entry.group == group)?;
+        Some(self.entries.iter().filter(|e| self.compare(e, entry).is_lt()).count())
+    }
+
+    /// The rows at `range`, as far as there are, and the sum of all.
+    #[must_use]
+    pub fn table(mut self, range: Range<usize>) -> Table {
+        let len = self.entries.len();
+        let range = range.start.min(len)..range.end.min(len).max(range.start.min(len));
+        let mut lives = survival::Table::default();
+        let rows = self
+            .pick(&range)
+            .into_iter()
+            .map(|group| {
+                let node = node(self.session, group);
+                let lifetime = self.session.group_lifetime(group, &mut lives);
+                let figures = Sums::of_group(self.session, group).figures(self.session, lifetime);
+                Row { key: node.key, label: node.label.clone(), figures }
+            })
+            .collect();
+        let of = self.session.book().groups().count();
+        Table { first: range.start, rows, total: self.total(), len, of }
+    }
+
+    /// The groups of the rows at `range`.
+    fn pick(&mut self, range: &Range<usize>) -> Vec<u32> {
+        let mut entries = std::mem::take(&mut self.entries);
+        let by = |a: &Entry, b: &Entry| self.compare(a, b);
+        let mut part = &mut entries[..];
+        if range.end < part.len() {
+            part.select_nth_unstable_by(range.end, by);
+            part = &mut part[..range.end];
+        }
+        if 0 < range.start && range.start < part.len() {
+            part.select_nth_unstable_by(range.start, by);
+        }
+        part = &mut part[range.start..];
+        part.sort_unstable_by(by);
+        let groups = part.iter().map(|entry| entry.group).collect();
+        self.entries = entries;
+        groups
+    }
+
+    fn total(&self) -> Figures {
+        let (session, groups) = (self.session, self.session.book().groups());
+        if self.entries.len() == groups.count() {
+            let mut lives = survival::Table::default();
+            session.everything().lifetimes.add_to(&mut lives, session.now_ns());
+            return Sums::whole(session).figures(session, lives.median());
+        }
+        let mut taken = vec![false; groups.numbers()];
+        let mut lives = survival::Table::default();
+        for entry in &self.entries {
+            taken[entry.group as usize] = true;
+            for &stack in groups.group(entry.group).stacks() {
+                let lifetimes = &session.numbers()[stack as usize].lifetimes;
+                lifetimes.add_to(&mut lives, session.now_ns());
+            }
+        }
+        Sums::of_groups(session, &taken).figures(session, lives.median())
+    }
+
+    fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
+        (a.place, a.key).cmp(&(b.place, b.key)).then_with(|| {
+            let name = |entry: &Entry| {
+                let NodeInfo { key, label, .. } = node(self.session, entry.group);
+                (&label.function, &label.location, *key)
+            };
+            let order = name(a).cmp(&name(b));
+            if self.names_descend { order.reverse() } else { order }
+        })
+    }
+}
+
+fn node(session: &Session, group: u32) -> &NodeInfo {
     let book = session.book();
-    let filter = Filter::new(book, &question.filter);
-    let mut rows = Vec::new();
-    let (mut sums, mut total) = (Sums::default(), Sums::default());
-    for (&callsite, stacks) in book.groups() {
-        if !stacks.iter().any(|&at| filter.takes(&book.stacks()[at as usize])) {
-            continue;
-        }
-        sums.clear();
-        for &at in stacks {
-            sums.add(session, at);
-        }
-        total.merge(&sums);
-        let node = &book.nodes()[callsite as usize];
-        rows.push(Row { key: node.key, label: node.label.clone(), figures: sums.figures(session) });
-    }
-    sort(&mut rows, question.sort, question.descending);
-    Table { rows, total: total.figures(session), of: book.groups().len() }
-}
-
-fn sort(rows: &mut [Row], column: Column, descending: bool) {
-    let by_name = |a: &Row, b: &Row| {
-        let name = |row: &Row| (row.label.function.clone(), row.label.location.clone(), row.key);
-        name(a).cmp(&name(b))
-    };
-    let directed = |order: Ordering| if descending { order.reverse() } else { order };
-    if column == Column::Callsite {
-        rows.sort_by(|a, b| directed(by_name(a, b)));
-        return;
-    }
-    rows.sort_by(|a, b| {
-        let order = match (key(a, column), key(b, column)) {
-            (Some(a), Some(b)) => directed(a.total_cmp(&b)),
-            // What is unknown comes last in either direction.
-            (a, b) => b.is_some().cmp(&a.is_some()),
-        };
-        order.then_with(|| by_name(a, b))
-    });
-}
-
-/// What a row is ordered by; `None` for unknown.
-fn key(row: &Row, column: Column) -> Option<f64> {
-    let f = &row.figures;
-    match column {
-        Column::Callsite => None,
-        Column::InUseBytes => of_estimate(f.in_use_bytes),
-        Column::InUseObjects => of_estimate(f.in_use_objects),
-        Column::AllocatedBytes => of_estimate(f.allocated_bytes),
-        Column::AllocatedObjects => of_estimate(f.allocated_objects),
-        Column::AllocatedRate => of_estimate(f.allocated_rate),
-        Column::ObjectRate => of_estimate(f.object_rate),
-        Column::Promoted => of_ratio(f.promoted),
-        Column::ShortLived => of_ratio(f.short_lived),
-        Column::Lifetime => match f.lifetime {
-            Lifetime::Unknown => None,
-            Lifetime::Median { ns, .. } | Lifetime::Beyond { ns, .. } => Some(ns),
-        },
-        // Growth over the time shown.
-        Column::Trend => Some(f.trend.last()? - f.trend.first()?),
-    }
-}
-
-fn of_estimate(estimate: Estimate) -> Option<f64> {
-    match estimate {
-        Estimate::Unknown => None,
-        Estimate::Exact { value } | Estimate::Interval { value, .. } => Some(value),
-        // No sample: below everything that has one.
-        Estimate::Below { .. } => Some(0.0),
-        Estimate::AtLeast { low, .. } => Some(low),
-    }
-}
-
-fn of_ratio(ratio: Ratio) -> Option<f64> {
-    match ratio {
-        Ratio::Unknown => None,
-        Ratio::Interval { value, .. } => Some(value),
-    }
+    &book.nodes()[book.groups().group(group).callsite() as usize]
 }

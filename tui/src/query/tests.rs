@@ -291,13 +291,14 @@ fn whole_stacks_are_for_flamegraphs() {
     f.report();
     let s = &f.session;
     let lines = |focus: &[NodeKey], filter: &str| -> Vec<String> {
-        let mut lines: Vec<String> = stacks(s, focus, Metric::InUseBytes, filter)
-            .iter()
-            .map(|(path, value)| {
-                let names: Vec<&str> = path.iter().map(|l| &*l.function).collect();
-                format!("{} {value}", names.join(";"))
-            })
-            .collect();
+        let mut lines: Vec<String> =
+            stacks(s, focus, Direction::Callers, Metric::InUseBytes, filter)
+                .iter()
+                .map(|(path, value)| {
+                    let names: Vec<&str> = path.iter().map(|l| &*l.function).collect();
+                    format!("{} {value}", names.join(";"))
+                })
+                .collect();
         lines.sort();
         lines
     };
@@ -312,6 +313,175 @@ fn whole_stacks_are_for_flamegraphs() {
     );
     assert_eq!(lines(&[key(s, "parse"), key(s, "fill")], ""), ["main;serve;fill;parse 20"]);
     assert_eq!(lines(&[], "lang_start"), ["std::rt::lang_start;main;fill 7"]);
+}
+
+/// A tree of callees holds stacks that only pass through its focus; so does its export.
+#[test]
+fn whole_stacks_are_those_of_the_tree_in_either_direction() {
+    let f = orders();
+    let s = &f.session;
+    for (focus, direction, sum) in [
+        (vec!["fill"], Direction::Callers, 307.0),
+        (vec!["fill"], Direction::Callees, 327.0),
+        (vec!["serve", "fill"], Direction::Callees, 20.0),
+        (vec!["parse", "fill"], Direction::Callees, 20.0),
+    ] {
+        let focus: Vec<NodeKey> = focus.iter().map(|name| key(s, name)).collect();
+        let tree = callers(s, &focus, direction, Metric::InUseBytes, "").unwrap();
+        let stacks = stacks(s, &focus, direction, Metric::InUseBytes, "");
+        assert_eq!((value(tree.cum), stacks.iter().map(|(_, v)| v).sum()), (sum, sum));
+    }
+}
+
+#[test]
+fn a_tree_grows_where_it_is_open() {
+    let f = orders();
+    let s = &f.session;
+    let whole = callers(s, &[], Direction::Callees, Metric::InUseBytes, "").unwrap();
+    let mut seen = Vec::new();
+    let some = tree(s, &[], Direction::Callees, Metric::InUseBytes, "", |branch| {
+        seen.push((branch.depth, branch.share));
+        branch.depth < 2 && branch.share > 0.5
+    });
+    let some = some.unwrap();
+    assert_eq!(
+        picture(&some),
+        "(all) 427 –\n  main 420 –\n    fill 300 –\n    serve 120 –\n  std::rt::lang_start 7 –\n"
+    );
+    let shares = [1.0, 420.0 / 427.0, 7.0 / 427.0, 300.0 / 427.0, 120.0 / 427.0];
+    assert_eq!(seen, [0, 1, 1, 2, 2].into_iter().zip(shares).collect::<Vec<_>>());
+    let main = &some.children[0];
+    assert!(main.children.iter().all(|c| c.branches && c.children.is_empty()));
+    assert_eq!(main.path, whole.children[0].path);
+    assert_ne!(main.path, some.path);
+    assert!(!whole.children[0].children[0].children[0].children[0].branches);
+}
+
+#[test]
+fn parts_of_the_rows_are_parts_of_the_whole() {
+    let mut f = Fixture::new(512);
+    for i in 0..200u64 {
+        let stack = f.stack(&["main", &format!("site{:03}", i * 77 % 200)]);
+        for n in 0..i % 9 {
+            let id = f.alloc(stack, 64 << (n % 3));
+            match (i + n) % 3 {
+                0 => f.promote(id),
+                1 => f.free(id),
+                _ => {}
+            }
+            f.time_ns += 1_000_000;
+        }
+        if i % 20 == 0 {
+            f.pass(1.0);
+        }
+    }
+    f.pass(1.0);
+    let s = &f.session;
+    for sort in [
+        Column::Callsite,
+        Column::InUseBytes,
+        Column::InUseObjects,
+        Column::AllocatedBytes,
+        Column::AllocatedObjects,
+        Column::AllocatedRate,
+        Column::ObjectRate,
+        Column::Promoted,
+        Column::ShortLived,
+        Column::Lifetime,
+        Column::Trend,
+    ] {
+        for descending in [true, false] {
+            for filter in ["", "1"] {
+                let question = Question { sort, descending, filter: filter.into() };
+                let whole = callsites(s, &question);
+                assert_eq!((whole.first, whole.len, whole.of), (0, whole.rows.len(), 200));
+                check_order(&whole, &question);
+                for range in [0..0, 0..1, 0..50, 30..40, whole.len - 1..500, 300..400] {
+                    let part = Callsites::ask(s, &question).table(range.clone());
+                    let end = range.end.min(whole.len);
+                    assert_eq!(part.rows, whole.rows[range.start.min(end)..end], "{question:?}");
+                    assert_eq!((&part.total, part.len), (&whole.total, whole.len));
+                    assert!(part.covers(&range));
+                    assert!(range.end > 50 || !part.covers(&(range.start..range.end + 1)));
+                }
+                let list = Callsites::ask(s, &question);
+                for (place, row) in whole.rows.iter().enumerate() {
+                    assert_eq!(list.position(row.key), Some(place));
+                }
+            }
+        }
+    }
+}
+
+/// Rows are in the order of the figures that they show; unknown ones come last.
+fn check_order(table: &Table, question: &Question) {
+    let of = |e: Estimate| match e {
+        Estimate::Unknown => None,
+        Estimate::Exact { value } | Estimate::Interval { value, .. } => Some(value),
+        Estimate::Below { .. } => Some(0.0),
+        Estimate::AtLeast { low, .. } => Some(low),
+    };
+    let share = |r: Ratio| match r {
+        Ratio::Unknown => None,
+        Ratio::Interval { value, .. } => Some(value),
+    };
+    let shown = |row: &Row| {
+        let f = &row.figures;
+        match question.sort {
+            Column::Callsite => Some(row.label.function[4..].parse().unwrap()),
+            Column::InUseBytes => of(f.in_use_bytes),
+            Column::InUseObjects => of(f.in_use_objects),
+            Column::AllocatedBytes => of(f.allocated_bytes),
+            Column::AllocatedObjects => of(f.allocated_objects),
+            Column::AllocatedRate => of(f.allocated_rate),
+            Column::ObjectRate => of(f.object_rate),
+            Column::Promoted => share(f.promoted),
+            Column::ShortLived => share(f.short_lived),
+            Column::Lifetime => match f.lifetime {
+                Lifetime::Unknown => None,
+                Lifetime::Median { ns, .. } | Lifetime::Beyond { ns, .. } => Some(ns),
+            },
+            Column::Trend => Some(f.trend.last()? - f.trend.first()?),
+        }
+    };
+    for pair in table.rows.windows(2) {
+        let ordered = match (shown(&pair[0]), shown(&pair[1])) {
+            (Some(a), Some(b)) if question.descending => a >= b,
+            (Some(a), Some(b)) => a <= b,
+            (a, b) => a.is_some() || b.is_none(),
+        };
+        assert!(ordered, "{question:?}: {pair:#?}");
+    }
+}
+
+#[test]
+fn a_held_order_takes_new_rows_at_its_end() {
+    let mut f = orders();
+    let mut order = Order::default();
+    let held = |f: &Fixture, order: &mut Order| {
+        let mut list = Callsites::ask(&f.session, &Question::default());
+        list.hold(order);
+        assert_eq!(list.position(key(&f.session, "parse")), Some(1));
+        let table = list.table(0..usize::MAX);
+        names(&table).join(" ")
+    };
+    assert_eq!(held(&f, &mut order), "fill parse");
+    for (name, size) in [("parse", 9_000), ("small", 1), ("large", 5_000)] {
+        let path: &[&str] = if name == "parse" {
+            &["main", "serve@/home/me/orders/src/http.rs:5", "parse@/x/httparse/src/lib.rs:9"]
+        } else {
+            &["main", name]
+        };
+        let stack = f.stack(path);
+        f.alloc(stack, size);
+    }
+    f.report();
+    assert_eq!(held(&f, &mut order), "fill parse large small");
+    let small = f.stack(&["main", "small"]);
+    f.alloc(small, 50_000);
+    f.report();
+    assert_eq!(held(&f, &mut order), "fill parse large small");
+    assert_eq!(names(&callsites(&f.session, &Question::default()))[0], "small");
 }
 
 const FUNCTIONS: [&str; 8] =
@@ -360,7 +530,7 @@ proptest::proptest! {
             proptest::prop_assert!(close(rows, truth), "{rows} is not {truth}");
             proptest::prop_assert!(close(value(all.total.in_use_bytes), truth));
             proptest::prop_assert!(close(value(f.session.in_use()), truth));
-            let flames = stacks(&f.session, &[], Metric::InUseBytes, "");
+            let flames = stacks(&f.session, &[], Direction::Callers, Metric::InUseBytes, "");
             proptest::prop_assert!(close(flames.iter().map(|(_, v)| v).sum(), truth));
             let some = callsites(&f.session, &Question { filter: filter.clone(), ..Question::default() });
             proptest::prop_assert!(some.rows.len() <= all.rows.len());

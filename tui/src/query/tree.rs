@@ -8,34 +8,17 @@
 //!
 //! Every selected stack has one *cursor*, its place in the path of the root of the
 //! tree: for callers the innermost that fits, for callees the outermost, so that
-//! recursion counts once. A tree is grown level by level, moving cursors by one.
-//! A node's stacks are disjoint from its siblings', so children never add up to
-//! more than their parent.
-//!
-//! Bounds: 64 levels; past 10,000 nodes, what is under a thousandth of the root
-//! is put together as `(N smaller)`.
+//! recursion counts once. From there the tree is grown ([`super::grow`]).
 
+use super::grow::Grower;
 use super::select::Filter;
-use super::sums::{estimate_of, of_metric, value};
+use super::sums::{of_metric, value};
 use super::{Direction, Label, Metric, Node, NodeKey};
 use crate::session::Session;
-use crate::session::figures::Estimate;
-use heaptop_protocol::totals::Total;
 use rustc_hash::FxHashMap;
 
-const DEPTH: usize = 64;
-const NODES: usize = 10_000;
-const SMALL: f64 = 0.001;
-
-/// One selected stack: its number, and its cursor.
-#[derive(Debug, Clone, Copy)]
-struct Pick {
-    stack: u32,
-    cursor: u32,
-}
-
 /// The tree below the last of `focus`, or below everything if that is empty.
-/// `None` if no callstack has such a path.
+/// `None` if no callstack has such a path. All of it is grown: see [`tree`].
 #[must_use]
 pub fn callers(
     session: &Session,
@@ -44,22 +27,48 @@ pub fn callers(
     metric: Metric,
     filter: &str,
 ) -> Option<Node> {
-    let picks = select(session, focus, direction, filter)?;
-    let grower = Grower { session, direction, metric };
-    Some(grower.grow(focus.last().copied(), picks))
+    tree(session, focus, direction, metric, filter, |_| true)
 }
 
-/// The selected stacks, root first, with the metric's value; those with none are
-/// left out, and equal ones put together.
+/// A node that others may be grown below.
+#[derive(Debug, Clone, Copy)]
+pub struct Branch {
+    /// [`Node::path`].
+    pub path: u64,
+    /// [`Node::share`].
+    pub share: f64,
+    /// 0 for the root.
+    pub depth: usize,
+}
+
+/// As [`callers`], grown below those nodes alone that are `open`. Costs a look at
+/// the callstacks of each of them.
+#[must_use]
+pub fn tree(
+    session: &Session,
+    focus: &[NodeKey],
+    direction: Direction,
+    metric: Metric,
+    filter: &str,
+    mut open: impl FnMut(Branch) -> bool,
+) -> Option<Node> {
+    let picks = select(session, focus, direction, filter)?;
+    let root = focus.last().copied();
+    Some(Grower::new(session, direction, metric, &picks).grow(root, &mut open))
+}
+
+/// The callstacks that [`callers`] has in its tree, whole: root first, with the
+/// metric's value; those with none are left out, and equal ones put together.
 #[must_use]
 pub fn stacks(
     session: &Session,
     focus: &[NodeKey],
+    direction: Direction,
     metric: Metric,
     filter: &str,
 ) -> Vec<(Vec<Label>, f64)> {
     let book = session.book();
-    let picks = select(session, focus, Direction::Callers, filter).unwrap_or_default();
+    let picks = select(session, focus, direction, filter).unwrap_or_default();
     let mut by_path: FxHashMap<&[u32], f64> = FxHashMap::default();
     for pick in picks {
         let value =
@@ -79,6 +88,14 @@ pub(super) fn all_label() -> Label {
     Label { function: "(all)".into(), location: "".into(), named: true }
 }
 
+/// One selected stack: its number, and its cursor; `u32::MAX` stands before the
+/// root.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pick {
+    pub stack: u32,
+    pub cursor: u32,
+}
+
 fn select(
     session: &Session,
     focus: &[NodeKey],
@@ -87,19 +104,14 @@ fn select(
 ) -> Option<Vec<Pick>> {
     let book = session.book();
     let filter = Filter::new(book, filter);
-    let taken = || {
-        let stacks = book.stacks().iter().enumerate();
-        stacks.filter(|(_, stack)| filter.takes(stack)).map(|(at, stack)| (at as u32, stack))
-    };
+    let every = 0..book.stacks().len() as u32;
     if focus.is_empty() {
-        return Some(
-            taken()
-                .map(|(stack, s)| match direction {
-                    Direction::Callers => Pick { stack, cursor: s.path.len() as u32 },
-                    Direction::Callees => Pick { stack, cursor: u32::MAX },
-                })
-                .collect(),
-        );
+        let cursor = |stack: u32| match direction {
+            Direction::Callers => book.stacks()[stack as usize].path.len() as u32,
+            Direction::Callees => u32::MAX,
+        };
+        let taken = every.filter(|&stack| filter.takes(stack));
+        return Some(taken.map(|stack| Pick { stack, cursor: cursor(stack) }).collect());
     }
     let focus: Option<Vec<u32>> = focus.iter().map(|key| book.node(*key)).collect();
     let focus = focus?;
@@ -109,169 +121,32 @@ fn select(
         Direction::Callers => (&reversed, &focus),
         Direction::Callees => (&focus, &reversed),
     };
-    let at_callsite = direction == Direction::Callers && book.groups().contains_key(&focus[0]);
-    let find = |wanted: &[u32], root_is_first: bool, at_callsite: bool| -> Vec<Pick> {
-        taken()
-            .filter_map(|(stack, s)| {
-                let mut places = s.path.windows(wanted.len());
-                let fits = |window: &[u32]| window == wanted;
-                let place = match direction {
-                    _ if at_callsite => {
-                        let place = s.path.len().checked_sub(wanted.len())?;
-                        fits(&s.path[place..]).then_some(place)
-                    }
-                    Direction::Callers => places.rposition(fits),
-                    Direction::Callees => places.position(fits),
-                }?;
-                let root = if root_is_first { place } else { place + wanted.len() - 1 };
-                Some(Pick { stack, cursor: root as u32 })
-            })
-            .collect()
+    let pick = |stack: u32, wanted: &[u32], root_is_first: bool, at_callsite: bool| {
+        let path = &book.stacks()[stack as usize].path;
+        let fits = |window: &[u32]| window == wanted;
+        let place = match direction {
+            _ if at_callsite => {
+                let place = path.len().checked_sub(wanted.len())?;
+                fits(&path[place..]).then_some(place)
+            }
+            Direction::Callers => path.windows(wanted.len()).rposition(fits),
+            Direction::Callees => path.windows(wanted.len()).position(fits),
+        }?;
+        let root = if root_is_first { place } else { place + wanted.len() - 1 };
+        filter.takes(stack).then_some(Pick { stack, cursor: root as u32 })
     };
-    let natural = find(natural, direction == Direction::Callers, at_callsite);
+    let upwards = direction == Direction::Callers;
+    let natural: Vec<Pick> = match book.groups().at(focus[0]) {
+        Some(group) if upwards => {
+            let stacks = book.groups().group(group).stacks().iter();
+            stacks.filter_map(|&stack| pick(stack, natural, true, true)).collect()
+        }
+        _ => every.clone().filter_map(|stack| pick(stack, natural, upwards, false)).collect(),
+    };
     if !natural.is_empty() {
         return Some(natural);
     }
-    let inverted = find(inverted, direction == Direction::Callees, false);
+    let inverted: Vec<Pick> =
+        every.filter_map(|stack| pick(stack, inverted, !upwards, false)).collect();
     (!inverted.is_empty()).then_some(inverted)
-}
-
-struct Grower<'a> {
-    session: &'a Session,
-    direction: Direction,
-    metric: Metric,
-}
-
-/// A node while the tree grows. Children stand behind their parents.
-struct Sprout {
-    parent: usize,
-    /// `None` for `(N smaller)` and the root of everything.
-    node: Option<u32>,
-    picks: Vec<Pick>,
-    /// How many nodes were put together.
-    smaller: usize,
-    cum: Total,
-    flat: Option<Total>,
-}
-
-impl Grower<'_> {
-    fn grow(&self, root: Option<NodeKey>, picks: Vec<Pick>) -> Node {
-        let node = root.and_then(|key| self.session.book().node(key));
-        let mut sprouts = vec![self.sprout(0, node, picks, 0)];
-        let whole = value(&sprouts[0].cum, self.metric);
-        let mut level = 0..1;
-        for _ in 0..DEPTH {
-            for parent in level.clone() {
-                if sprouts[parent].smaller > 0 {
-                    continue;
-                }
-                let picks = std::mem::take(&mut sprouts[parent].picks);
-                self.branch(parent, &picks, whole, &mut sprouts);
-            }
-            level = level.end..sprouts.len();
-            if level.is_empty() {
-                break;
-            }
-        }
-        self.assemble(&sprouts, root, whole)
-    }
-
-    fn branch(&self, parent: usize, picks: &[Pick], whole: f64, sprouts: &mut Vec<Sprout>) {
-        let mut by_node: FxHashMap<u32, Vec<Pick>> = FxHashMap::default();
-        for pick in picks {
-            let path = &self.session.book().stacks()[pick.stack as usize].path;
-            let next = match self.direction {
-                Direction::Callers => pick.cursor.checked_sub(1),
-                // u32::MAX stands before the root.
-                Direction::Callees => Some(pick.cursor.wrapping_add(1)),
-            };
-            let Some(cursor) = next else { continue };
-            if let Some(&node) = path.get(cursor as usize) {
-                by_node.entry(node).or_default().push(Pick { cursor, ..*pick });
-            }
-        }
-        let mut children: Vec<Sprout> = by_node
-            .into_iter()
-            .map(|(node, picks)| self.sprout(parent, Some(node), picks, 0))
-            .collect();
-        let size = |s: &Sprout| value(&s.cum, self.metric);
-        let name = |s: &Sprout| {
-            s.node
-                .map(|n| &self.session.book().nodes()[n as usize])
-                .map(|n| (&n.label.function, n.key))
-        };
-        children.sort_by(|a, b| size(b).total_cmp(&size(a)).then_with(|| name(a).cmp(&name(b))));
-        let large = children.partition_point(|s| size(s) >= whole * SMALL);
-        let room = NODES.saturating_sub(sprouts.len());
-        let kept = children.len().min(large.max(room));
-        // One alone can be shown as what it is.
-        let kept = if children.len() - kept == 1 { children.len() } else { kept };
-        let rest = children.split_off(kept);
-        sprouts.append(&mut children);
-        if !rest.is_empty() {
-            let picks = rest.iter().flat_map(|s| s.picks.iter().copied()).collect();
-            sprouts.push(self.sprout(parent, None, picks, rest.len()));
-        }
-    }
-
-    /// What allocates at a node itself are the stacks that end in it, not those
-    /// that only pass through its function.
-    fn sprout(&self, parent: usize, node: Option<u32>, picks: Vec<Pick>, smaller: usize) -> Sprout {
-        let book = self.session.book();
-        let (mut cum, mut flat) = (Total::default(), None);
-        for pick in &picks {
-            let totals = &self.session.numbers()[pick.stack as usize].totals;
-            let total = of_metric(totals, self.metric);
-            cum.merge(&total);
-            if pick.cursor as usize + 1 == book.stacks()[pick.stack as usize].path.len() {
-                flat.get_or_insert_with(Total::default).merge(&total);
-            }
-        }
-        Sprout { parent, node, picks, smaller, cum, flat }
-    }
-
-    fn assemble(&self, sprouts: &[Sprout], root: Option<NodeKey>, whole: f64) -> Node {
-        let mut children: Vec<Vec<Node>> = Vec::new();
-        children.resize_with(sprouts.len(), Vec::new);
-        // Children stand behind their parents: from the end on, all of a node's
-        // children are ready when it is reached.
-        for (at, sprout) in sprouts.iter().enumerate().skip(1).rev() {
-            let below = std::mem::take(&mut children[at]);
-            children[sprout.parent].push(self.node(sprout, below, root, whole));
-        }
-        let below = std::mem::take(&mut children[0]);
-        self.node(&sprouts[0], below, root, whole)
-    }
-
-    /// `below` are the children, last first.
-    fn node(
-        &self,
-        sprout: &Sprout,
-        mut below: Vec<Node>,
-        root: Option<NodeKey>,
-        whole: f64,
-    ) -> Node {
-        below.reverse();
-        let (key, label) = match sprout.node {
-            Some(node) => {
-                let info = &self.session.book().nodes()[node as usize];
-                (info.key, info.label.clone())
-            }
-            None if sprout.smaller > 0 => {
-                let function = format!("({} smaller)", sprout.smaller).into();
-                (NodeKey::SMALLER, Label { function, location: "".into(), named: true })
-            }
-            None => (root.unwrap_or(NodeKey::ALL), all_label()),
-        };
-        let estimate = |total: &Total| estimate_of(self.session, total, self.metric);
-        let size = value(&sprout.cum, self.metric);
-        Node {
-            key,
-            label,
-            cum: estimate(&sprout.cum),
-            flat: sprout.flat.as_ref().map_or(Estimate::Unknown, estimate),
-            share: if whole > 0.0 { (size / whole).min(1.0) } else { 0.0 },
-            children: below,
-        }
-    }
 }

@@ -15,8 +15,10 @@
 //! and moves them to their new group. So a query finds groups ready.
 
 use super::callsite::{Owner, Rules};
+use super::groups::Groups;
 use super::names::{Named, Symbol};
 use super::sane;
+use super::search::{Lower, Search};
 use crate::query::{Label, NodeKey};
 use heaptop_protocol::callstack::{Callstack, End, Frame, Module};
 use heaptop_protocol::ids::{ModuleId, StackId};
@@ -42,6 +44,16 @@ pub struct NodeInfo {
     pub key: NodeKey,
     /// Its name.
     pub label: Label,
+    lower: Lower,
+}
+
+impl NodeInfo {
+    /// Function and location in lower case.
+    pub(super) fn lower(&self) -> &[Box<str>; 2] {
+        self.lower.get_or_init(|| {
+            [&self.label.function, &self.label.location].map(|name| name.to_lowercase().into())
+        })
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -62,7 +74,8 @@ pub struct Stack {
     pub path: Box<[u32]>,
     /// Why it ends at the root end; `None` for one that was never defined.
     pub end: Option<End>,
-    /// Its place in its group.
+    /// Its group, and its place there.
+    group: u32,
     place: u32,
 }
 
@@ -71,6 +84,12 @@ impl Stack {
     #[must_use]
     pub fn callsite(&self) -> u32 {
         self.path[self.path.len() - 1]
+    }
+
+    /// The number of its callsite's group.
+    #[must_use]
+    pub const fn group(&self) -> u32 {
+        self.group
     }
 }
 
@@ -85,7 +104,8 @@ pub struct Book {
     by_frame: FxHashMap<Frame, u32>,
     stacks: Vec<Stack>,
     by_id: FxHashMap<StackId, u32>,
-    groups: FxHashMap<u32, Vec<u32>>,
+    groups: Groups,
+    search: Search,
     wanted: Vec<Frame>,
     frames_held: usize,
     /// Callstacks that found no room here.
@@ -119,8 +139,26 @@ impl Book {
 
     /// Callsites with the callstacks that end there.
     #[must_use]
-    pub const fn groups(&self) -> &FxHashMap<u32, Vec<u32>> {
+    pub const fn groups(&self) -> &Groups {
         &self.groups
+    }
+
+    /// By callstack: whether, ignoring case, the function of a node on its path has
+    /// `text`, or its callsite's location.
+    #[must_use]
+    pub fn containing(&self, text: &str) -> Arc<[bool]> {
+        self.search.containing(text, &self.nodes, &self.stacks)
+    }
+
+    /// The totals of a callstack are others.
+    pub(super) fn count_anew(&mut self, stack: u32) {
+        let stack = &self.stacks[stack as usize];
+        self.groups.count_anew(stack.group, stack.place);
+    }
+
+    /// A block of a callstack was born or died.
+    pub(super) fn lived(&self, stack: u32) {
+        self.groups.lived(self.stacks[stack as usize].group);
     }
 
     /// Frames not handed out before.
@@ -176,6 +214,7 @@ impl Book {
             self.refused += 1;
             return known.unwrap_or_else(|| self.stack(StackId::OTHER));
         }
+        self.search.forget();
         // Of a stack defined anew the old frames stay counted: their lists keep it.
         self.frames_held += frames.len();
         let at = known.unwrap_or(self.stacks.len() as u32);
@@ -188,7 +227,7 @@ impl Book {
             old.frames = frames;
             old.end = end;
         } else {
-            self.stacks.push(Stack { id, frames, path: Box::default(), end, place: 0 });
+            self.stacks.push(Stack { id, frames, path: Box::default(), end, group: 0, place: 0 });
             self.by_id.insert(id, at);
         }
         self.derive(at);
@@ -198,6 +237,7 @@ impl Book {
 
     /// Names have come. Whether anything changed.
     pub fn rename(&mut self, names: impl Iterator<Item = Named>) -> bool {
+        self.search.forget();
         let mut touched = FxHashSet::default();
         for Named { frame, symbols } in names {
             let Some(&at) = self.by_frame.get(&frame) else { continue };
@@ -271,11 +311,15 @@ impl Book {
         identity.hash(&mut hasher);
         let key = NodeKey(hasher.finish());
         if let Some(&at) = self.by_key.get(&key) {
-            self.nodes[at as usize].label = label;
+            let node = &mut self.nodes[at as usize];
+            if node.label != label {
+                node.label = label;
+                node.lower.take();
+            }
             return at;
         }
         let at = self.nodes.len() as u32;
-        self.nodes.push(NodeInfo { key, label });
+        self.nodes.push(NodeInfo { key, label, lower: Lower::new() });
         self.by_key.insert(key, at);
         at
     }
@@ -328,22 +372,15 @@ impl Book {
 
     fn leave_group(&mut self, at: u32) {
         let stack = &self.stacks[at as usize];
-        let (callsite, place) = (stack.callsite(), stack.place);
-        let Some(group) = self.groups.get_mut(&callsite) else { return };
-        group.swap_remove(place as usize);
-        if let Some(&moved) = group.get(place as usize) {
+        let place = stack.place;
+        if let Some(moved) = self.groups.leave(stack.group, place) {
             self.stacks[moved as usize].place = place;
-        }
-        if group.is_empty() {
-            self.groups.remove(&callsite);
         }
     }
 
     fn join_group(&mut self, at: u32) {
         let stack = &mut self.stacks[at as usize];
-        let group = self.groups.entry(stack.callsite()).or_default();
-        stack.place = group.len() as u32;
-        group.push(at);
+        (stack.group, stack.place) = self.groups.join(stack.callsite(), at);
     }
 }
 

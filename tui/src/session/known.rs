@@ -3,11 +3,13 @@
 use super::blocks::Block;
 use super::book::Book;
 use super::course::Course;
-use super::figures::{Estimate, Ratio};
-use super::{Connection, Numbers, PeakView, Session, estimate};
+use super::estimate::survival::Table;
+use super::figures::{Estimate, Lifetime, Ratio};
+use super::{Connection, Everything, Numbers, PeakView, Session, estimate};
 use heaptop_protocol::callstack::{Frame, Module};
 use heaptop_protocol::ids::{BlockId, ModuleId, ThreadId};
 use heaptop_protocol::message::{Hello, HistoryPoint, Losses, Mark, Status, Thread};
+use heaptop_protocol::totals::Totals;
 use rustc_hash::FxHashMap;
 
 impl Session {
@@ -160,6 +162,26 @@ impl Session {
     /// Numbers by callstack, beside [`Book::stacks`].
     pub(crate) fn numbers(&self) -> &[Numbers] {
         &self.numbers
+    }
+
+    /// All callstacks together.
+    pub(crate) const fn everything(&self) -> &Everything {
+        &self.everything
+    }
+
+    /// The totals of all callstacks together.
+    pub(crate) fn whole(&self) -> Totals {
+        self.book.groups().whole(&self.numbers)
+    }
+
+    /// The totals of a group of callstacks.
+    pub(crate) fn group_totals(&self, group: u32) -> &Totals {
+        self.book.groups().totals(group, &self.numbers)
+    }
+
+    /// The median lifetime of a group of callstacks; `table` is room to work in.
+    pub(crate) fn group_lifetime(&self, group: u32, table: &mut Table) -> Lifetime {
+        self.book.groups().lifetime(group, &self.numbers, self.now_ns, table)
     }
 
     /// Status over time.

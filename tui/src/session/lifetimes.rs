@@ -48,11 +48,19 @@ pub struct Lifetimes {
     merge_at: usize,
     n_deaths: u64,
     n_blocks: u64,
+    event_ns: u64,
 }
 
 impl Lifetimes {
+    /// When a block was last seen for the first or for the last time.
+    #[must_use]
+    pub const fn event_ns(&self) -> u64 {
+        self.event_ns
+    }
+
     /// A block is seen from `seen_ns` on, which is its birth or later.
     pub fn enter(&mut self, born_ns: u64, seen_ns: u64, w: f64) {
+        self.event_ns = self.event_ns.max(seen_ns);
         if seen_ns > born_ns {
             self.entries.add(seen_ns - born_ns, w);
         }
@@ -76,18 +84,19 @@ impl Lifetimes {
 
     /// A block dies.
     pub fn die(&mut self, born_ns: u64, at_ns: u64, w: f64) {
-        self.leave(born_ns, w);
+        self.leave(born_ns, at_ns, w);
         self.deaths.add(at_ns.saturating_sub(born_ns), w);
         self.n_deaths += 1;
     }
 
     /// A block is lost sight of, alive as far as is known.
     pub fn lose(&mut self, born_ns: u64, at_ns: u64, w: f64) {
-        self.leave(born_ns, w);
+        self.leave(born_ns, at_ns, w);
         self.lost.add(at_ns.saturating_sub(born_ns), w);
     }
 
-    fn leave(&mut self, born_ns: u64, w: f64) {
+    fn leave(&mut self, born_ns: u64, at_ns: u64, w: f64) {
+        self.event_ns = self.event_ns.max(at_ns);
         let at = self.living.partition_point(|slot| slot.from_ns <= born_ns);
         let Some(at) = at.checked_sub(1) else { return };
         let slot = &mut self.living[at];

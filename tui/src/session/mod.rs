@@ -4,7 +4,7 @@
 //! messages say. It does no IO and draws nothing.
 //!
 //! ```text
-//! Input ─► Session ─┬─ book       names, callstacks, groups by callsite
+//! Input ─► Session ─┬─ book       names, callstacks, groups by callsite with their sums
 //!                   ├─ numbers    per callstack: totals, changes, lifetimes
 //!                   ├─ blocks     the living, by id
 //!                   └─ course     status over time: rates, costs, history, peak
@@ -29,10 +29,12 @@ pub mod estimate;
 pub mod figures;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod groups;
 mod known;
 pub mod lifetimes;
 pub mod names;
 pub mod sane;
+mod search;
 pub mod window;
 
 #[cfg(test)]
@@ -50,7 +52,7 @@ use heaptop_protocol::message::{
 use heaptop_protocol::totals::{StackTotals, Total, Totals};
 use lifetimes::Lifetimes;
 use rustc_hash::FxHashMap;
-use window::Changes;
+use window::{Changes, Growth, Lately};
 
 /// Most threads whose names are kept.
 const MOST_THREADS: usize = 1 << 16;
@@ -100,6 +102,18 @@ pub(crate) struct Numbers {
     pub lifetimes: Lifetimes,
 }
 
+/// What is known of all callstacks together.
+#[derive(Debug, Default)]
+pub(crate) struct Everything {
+    /// Callstacks by the last step in which they allocated.
+    pub allocated: Lately,
+    /// Callstacks by the last step in which their bytes in use changed.
+    pub in_use: Lately,
+    /// Bytes in use.
+    pub growth: Growth,
+    pub lifetimes: Lifetimes,
+}
+
 /// The highest moment of the target.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PeakView {
@@ -121,6 +135,7 @@ pub struct Session {
     marks: Vec<Mark>,
     book: Book,
     numbers: Vec<Numbers>,
+    everything: Everything,
     blocks: Blocks,
     course: Course,
     /// Whether a snapshot ended: all callstacks are known since.
@@ -153,6 +168,7 @@ impl Session {
             marks: Vec::new(),
             book: Book::default(),
             numbers: Vec::new(),
+            everything: Everything::default(),
             blocks: Blocks::default(),
             course: Course::new(),
             synced: false,
@@ -281,21 +297,25 @@ impl Session {
                 let block = LiveBlock::from(e);
                 if self.blocks.birth(&block, stack) {
                     let w = e.interval.weight(e.size).objects;
-                    self.numbers[stack as usize].lifetimes.enter(e.at.time_ns, e.at.time_ns, w);
+                    self.lives(stack, |lives| lives.enter(e.at.time_ns, e.at.time_ns, w));
                 }
             }
             Event::Promote(e) => self.blocks.promote(e.id),
             Event::Dealloc(e) => {
                 if let Some(block) = self.blocks.death(e.id) {
-                    self.numbers[block.stack as usize].lifetimes.die(
-                        block.born_ns,
-                        e.at.time_ns,
-                        block.weight(),
-                    );
+                    let w = block.weight();
+                    self.lives(block.stack, |lives| lives.die(block.born_ns, e.at.time_ns, w));
                 }
             }
         }
         self.see(event.at().time_ns);
+    }
+
+    /// Something happens to a block of callstack `stack`.
+    fn lives(&mut self, stack: u32, happens: impl Fn(&mut Lifetimes)) {
+        happens(&mut self.numbers[stack as usize].lifetimes);
+        happens(&mut self.everything.lifetimes);
+        self.book.lived(stack);
     }
 
     fn list(&mut self, listed: &SnapshotBlocks) {
@@ -304,7 +324,7 @@ impl Session {
             if let Some(begin) = self.blocks.list(block, stack) {
                 let w = block.interval.weight(block.size).objects;
                 let seen = begin.time_ns.max(block.born_ns);
-                self.numbers[stack as usize].lifetimes.enter(block.born_ns, seen, w);
+                self.lives(stack, |lives| lives.enter(block.born_ns, seen, w));
             }
         }
     }
@@ -315,15 +335,17 @@ impl Session {
         let Some((begin, gone)) = self.blocks.end(end.blocks) else { return };
         let blind_from = self.blind_from_ns.take();
         for block in gone {
-            let lifetimes = &mut self.numbers[block.stack as usize].lifetimes;
+            let w = block.weight();
             match blind_from {
                 // It died between the last event before the loss and the
                 // snapshot: the middle is as good as any moment.
                 Some(from) => {
                     let died = from.midpoint(begin.time_ns).max(block.born_ns);
-                    lifetimes.die(block.born_ns, died, block.weight());
+                    self.lives(block.stack, |lives| lives.die(block.born_ns, died, w));
                 }
-                None => lifetimes.lose(block.born_ns, begin.time_ns, block.weight()),
+                None => {
+                    self.lives(block.stack, |lives| lives.lose(block.born_ns, begin.time_ns, w));
+                }
             }
         }
     }
@@ -332,18 +354,29 @@ impl Session {
         self.see(update.at.time_ns);
         self.course.advance(update.at.time_ns);
         for StackTotals { stack, totals } in &update.stacks {
-            let at = self.stack(*stack) as usize;
+            let stack = self.stack(*stack);
             let totals = sane::totals(totals);
-            let numbers = &mut self.numbers[at];
+            let numbers = &mut self.numbers[stack as usize];
             // Before the first snapshot ends, first totals are what had happened
             // before the viewer came; later, a callstack begins with nothing.
             if numbers.counted || self.synced {
-                numbers.allocated.record(self.course.rate_steps(), numbers.totals.allocated);
-                let in_use = numbers.totals.in_use.bytes.sum;
-                numbers.in_use.record(self.course.trend_steps(), in_use);
+                let (rates, trends) = (self.course.rate_steps(), self.course.trend_steps());
+                if numbers.totals.allocated != totals.allocated {
+                    numbers.allocated.record(rates, numbers.totals.allocated);
+                    self.everything.allocated.mark(rates, stack);
+                }
+                let (before, now) = (numbers.totals.in_use.bytes.sum, totals.in_use.bytes.sum);
+                if before != now {
+                    numbers.in_use.record(trends, before);
+                    self.everything.in_use.mark(trends, stack);
+                    self.everything.growth.add(trends, now - before);
+                }
             }
             numbers.counted = true;
-            numbers.totals = totals;
+            if numbers.totals != totals {
+                numbers.totals = totals;
+                self.book.count_anew(stack);
+            }
         }
     }
 

@@ -122,6 +122,60 @@ impl<T: Copy> Changes<T> {
     }
 }
 
+/// In which step values of many callstacks last changed, side by side: looked
+/// through at once, where their changes are scattered over the memory.
+#[derive(Debug, Default)]
+pub struct Lately(Vec<u32>);
+
+impl Lately {
+    /// Value number `at` changes.
+    pub fn mark(&mut self, steps: &Steps, at: u32) {
+        let at = at as usize;
+        if self.0.len() <= at {
+            self.0.resize(at + 1, 0);
+        }
+        // 0 is for those that never changed.
+        self.0[at] = steps.current() + 1;
+    }
+
+    /// The values that changed since the oldest step that is remembered.
+    pub fn within(&self, steps: &Steps) -> impl Iterator<Item = u32> + '_ {
+        let oldest = steps.oldest();
+        let all = self.0.iter().enumerate();
+        all.filter(move |(_, step)| **step > oldest).map(|(at, _)| at as u32)
+    }
+}
+
+/// By how much a sum grew in each step.
+#[derive(Debug, Default)]
+pub struct Growth {
+    oldest: u32,
+    by_step: VecDeque<f64>,
+}
+
+impl Growth {
+    /// The sum has grown by so much.
+    pub fn add(&mut self, steps: &Steps, growth: f64) {
+        while self.oldest < steps.oldest() && self.by_step.pop_front().is_some() {
+            self.oldest += 1;
+        }
+        self.oldest = steps.oldest();
+        self.by_step.resize(steps.count(), 0.0);
+        if let Some(last) = self.by_step.back_mut() {
+            *last += growth;
+        }
+    }
+
+    /// The growth in each step that is remembered.
+    #[must_use]
+    pub fn by_step(&self, steps: &Steps) -> Vec<f64> {
+        let gone = steps.oldest().saturating_sub(self.oldest) as usize;
+        let mut growth: Vec<f64> = self.by_step.iter().skip(gone).copied().collect();
+        growth.resize(steps.count(), 0.0);
+        growth
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,6 +197,29 @@ mod tests {
         assert_eq!(steps.since_ns(), Some(4));
         assert_eq!((1..=3).map(|step| changes.at(step, value)).collect::<Vec<_>>(), [2, 4, 5]);
         assert!((steps.seconds() - 56e-9).abs() < 1e-15);
+    }
+
+    #[test]
+    fn growth_is_by_step_and_forgotten_with_it() {
+        let mut steps = Steps::new(10, 50);
+        let (mut growth, mut lately) = (Growth::default(), Lately::default());
+        assert!(growth.by_step(&steps).is_empty());
+        for (time, change) in [(0, 1.0), (4, 2.0), (12, 3.0), (14, -4.0), (31, 5.0)] {
+            steps.advance(time);
+            growth.add(&steps, change);
+            lately.mark(&steps, (time / 10) as u32);
+        }
+        assert_eq!(growth.by_step(&steps), [3.0, -1.0, 5.0]);
+        assert_eq!(lately.within(&steps).collect::<Vec<_>>(), [0, 1, 3]);
+        steps.advance(60);
+        assert_eq!(growth.by_step(&steps), [-1.0, 5.0, 0.0]);
+        assert_eq!(lately.within(&steps).collect::<Vec<_>>(), [1, 3]);
+        growth.add(&steps, 7.0);
+        assert_eq!(growth.by_step(&steps), [-1.0, 5.0, 7.0]);
+        steps.advance(1000);
+        assert_eq!(lately.within(&steps).count(), 0);
+        growth.add(&steps, 9.0);
+        assert_eq!(growth.by_step(&steps), [9.0]);
     }
 
     #[test]

@@ -83,7 +83,7 @@ fn key(shown: &'static str) -> &'static str {
 fn count(app: &App) -> String {
     match (app.screen(), app.table()) {
         (Screen::Callsites(_), Some(table)) => {
-            let (shown, of) = (table.rows.len(), table.of);
+            let (shown, of) = (table.len, table.of);
             if shown == of {
                 format!("{} callsites ", format::grouped(of))
             } else {

@@ -143,18 +143,19 @@ pub fn draw(app: &App, cursor: &Cursor, parts: &Parts, frame: &mut Frame) {
     let (name_width, columns) = columns(app, parts.body.width);
     heading(app, name_width, &columns, parts.heading, frame);
     let Some(table) = app.table() else { return super::empty(app, parts.body, frame) };
-    if table.rows.is_empty() {
+    if table.len == 0 {
         return super::empty(app, parts.body, frame);
     }
     let page = usize::from(parts.body.height);
-    let shown = table.rows.iter().enumerate().skip(cursor.offset()).take(page);
+    let places = cursor.offset()..cursor.offset() + page;
+    let shown = places.filter_map(|place| Some((place, table.row(place)?)));
     for (y, (index, row)) in (parts.body.y..).zip(shown) {
         let mut line = names::callsite(&row.label, name_width);
         cells(&row.figures, &columns, &mut line);
         let area = Rect { y, height: 1, ..parts.body };
         list_row(line, index == cursor.index(), area, frame);
     }
-    let of = if table.rows.len() == table.of { "all callsites" } else { "matching callsites" };
+    let of = if table.len == table.of { "all callsites" } else { "matching callsites" };
     let mut line = names::plain(of, name_width);
     cells(&table.total, &columns, &mut line);
     frame.render_widget(line.bold(), parts.total);

@@ -185,15 +185,23 @@ pub fn per_second(estimate: Estimate, seconds: f64) -> Estimate {
     }
 }
 
+/// The share in bytes of `part` in `whole`, of which it is a subset, without its
+/// interval; `None` while nothing is known.
+#[must_use]
+pub fn share_alone(part: &Total, whole: &Total) -> Option<f64> {
+    let m = &whole.bytes;
+    if whole.n == 0 || m.sum <= 0.0 || m.sum_sq <= 0.0 {
+        return None;
+    }
+    // Rounding may leave the part a little above the whole.
+    Some((part.bytes.sum / m.sum).clamp(0.0, 1.0))
+}
+
 /// The share in bytes of `part` in `whole`, of which it is a subset.
 #[must_use]
 pub fn share(part: &Total, whole: &Total) -> Ratio {
     let m = &whole.bytes;
-    if whole.n == 0 || m.sum <= 0.0 || m.sum_sq <= 0.0 {
-        return Ratio::Unknown;
-    }
-    // Rounding may leave the part a little above the whole.
-    let value = (part.bytes.sum / m.sum).clamp(0.0, 1.0);
+    let Some(value) = share_alone(part, whole) else { return Ratio::Unknown };
     if m.variance <= 0.0 {
         return Ratio::Interval { value, low: value, high: value, samples: whole.n };
     }

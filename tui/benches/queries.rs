@@ -1,0 +1,346 @@
+//! What the viewer costs: `cargo bench -p heaptop --bench queries`.
+//!
+//! Targets of 500 to 100,000 callstacks of 30 frames, a callsite for every six of
+//! them, with names. Their blocks live from microseconds to the whole half minute
+//! that they are watched for; in that time the totals of a tenth of all callstacks
+//! change twice a second. Every figure is the median of several runs. Nothing is
+//! asserted: machines differ.
+
+use heaptop::app::{App, Message, Options};
+use heaptop::query::{self, Column, Direction, Metric, Question};
+use heaptop::session::names::{Named, Symbol};
+use heaptop::session::{Input, Session};
+use heaptop::view;
+use heaptop_protocol::callstack::{Callstack, End, Frame, Module};
+use heaptop_protocol::estimate::Interval;
+use heaptop_protocol::event::{Alloc, Batch, Cause, Dealloc, Event, Moment};
+use heaptop_protocol::ids::{BlockId, ModuleId, StackId, ThreadId};
+use heaptop_protocol::message::{
+    AgentKind, FromAgent, Hello, Losses, MAGIC, Sampling, SnapshotBegin, SnapshotEnd, Status,
+    TotalsUpdate,
+};
+use heaptop_protocol::totals::{StackTotals, Totals};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use std::collections::VecDeque;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+const DEPTH: u64 = 30;
+const STACKS_OF_A_SITE: u64 = 6;
+const RUNS: usize = 7;
+/// Refreshes a second, as the terminal loop asks for them.
+const REFRESHES: f64 = 4.0;
+
+/// A target that makes itself up, with the session that hears it.
+struct Target {
+    session: Session,
+    stacks: u64,
+    random: u64,
+    at: Moment,
+    interval: Interval,
+    living: VecDeque<(BlockId, StackId, u64)>,
+    totals: Vec<Totals>,
+    all: Totals,
+}
+
+impl Target {
+    fn new(stacks: u64) -> Self {
+        let mut target = Self {
+            session: Session::new(),
+            stacks,
+            random: 0x9e37_79b9_7f4a_7c15,
+            at: Moment { seq: 1, time_ns: 1_000_000_000, clock: 0 },
+            interval: Interval::new(512 << 10).expect("512 KiB is an interval"),
+            living: VecDeque::new(),
+            totals: vec![Totals::default(); stacks as usize],
+            all: Totals::default(),
+        };
+        target.greet();
+        target.define();
+        let at = target.at;
+        target.say(SnapshotBegin { at });
+        target.say(SnapshotEnd { at, blocks: 0 });
+        for _ in 0..60 {
+            let events = target.events(stacks / 10);
+            target.say(Batch::pack(&events));
+            target.at.time_ns += 500_000_000;
+            target.report(stacks / 10);
+        }
+        target.report(stacks);
+        target
+    }
+
+    fn say(&mut self, message: impl Into<FromAgent>) {
+        self.session.apply(Input::Agent(message.into()));
+    }
+
+    /// Marsaglia's xorshift: a number below `below`.
+    fn roll(&mut self, below: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 11) % below.max(1)
+    }
+
+    fn greet(&mut self) {
+        self.say(Hello {
+            magic: MAGIC,
+            version: heaptop_protocol::VERSION,
+            agent_version: "0.1.0".into(),
+            kind: AgentKind::Linked,
+            name: "made-up".into(),
+            pid: 4711,
+            uptime_ns: 0,
+            started_unix_ns: 0,
+            nursery_bytes: 2 << 20,
+            phase_bytes: 0,
+            max_young_bytes: 2 << 10,
+            depth: 128,
+            memory_bound_bytes: 64 << 20,
+            notices: Vec::new(),
+        });
+        self.say(Module {
+            id: ModuleId(1),
+            path: "/opt/made-up/bin/made-up".into(),
+            build_id: vec![1],
+            load_bias: 0,
+            range: (0, u64::MAX),
+        });
+    }
+
+    /// Callstacks that fan out: of each depth there are more functions than of the
+    /// one before.
+    fn define(&mut self) {
+        let sites = (self.stacks / STACKS_OF_A_SITE).max(1);
+        let mut frames = std::collections::BTreeSet::new();
+        for id in 0..self.stacks {
+            let mut path: Vec<u64> = (0..DEPTH - 1)
+                .map(|depth| {
+                    let function = self.roll(1 + depth * depth / 4);
+                    depth << 32 | function
+                })
+                .collect();
+            path.push(DEPTH << 32 | id % sites);
+            frames.extend(path.iter().copied());
+            let frames =
+                path.into_iter().map(|offset| Frame { module: ModuleId(1), offset }).collect();
+            self.say(Callstack { id: StackId(id as u32 + 1), frames, end: End::Complete });
+        }
+        let named = frames
+            .into_iter()
+            .map(|offset| {
+                let (depth, function) = (offset >> 32, offset & 0xffff_ffff);
+                let symbol = Symbol {
+                    function: format!("made_up::depth_{depth}::Function{function}::call").into(),
+                    file: Some(format!("/home/me/made-up/src/depth_{depth}.rs").into()),
+                    line: Some(function as u32 + 1),
+                };
+                Named { frame: Frame { module: ModuleId(1), offset }, symbols: vec![symbol] }
+            })
+            .collect();
+        self.session.apply(Input::Names(named));
+    }
+
+    /// `births` births, and about as many deaths.
+    fn events(&mut self, births: u64) -> Vec<Event> {
+        let mut events = Vec::new();
+        for _ in 0..births {
+            self.at.seq += 1;
+            self.at.time_ns += 1_000;
+            let stack = StackId(self.roll(self.stacks) as u32 + 1);
+            let size = 16 << self.roll(8);
+            let alloc = Alloc {
+                at: self.at,
+                thread: ThreadId(1),
+                stack,
+                size,
+                n_samples: 1,
+                interval: self.interval,
+                cause: Cause::Malloc,
+                address: self.at.seq * 64,
+                young: true,
+                replaces: None,
+            };
+            events.push(Event::Alloc(alloc));
+            let weight = self.interval.weight(size);
+            for totals in [&mut self.totals[stack.0 as usize - 1], &mut self.all] {
+                totals.in_use.add(&weight);
+                totals.allocated.add(&weight);
+            }
+            self.living.push_back((alloc.id(), stack, size));
+            // One in eight lives on to the end.
+            if self.roll(8) > 0 {
+                self.at.seq += 1;
+                self.at.time_ns += 1_000;
+                let (id, stack, size) = if self.roll(2) == 0 {
+                    self.living.pop_back().expect("one was just pushed")
+                } else {
+                    self.living.pop_front().expect("one was just pushed")
+                };
+                events.push(Event::Dealloc(Dealloc {
+                    at: self.at,
+                    id,
+                    thread: ThreadId(1),
+                    young: true,
+                }));
+                let weight = self.interval.weight(size);
+                for totals in [&mut self.totals[stack.0 as usize - 1], &mut self.all] {
+                    totals.in_use.sub(&weight);
+                    totals.minor.add(&weight);
+                }
+            }
+        }
+        events
+    }
+
+    /// An update of the totals of `count` callstacks.
+    fn update(&mut self, count: u64) -> TotalsUpdate {
+        self.at.seq += 1;
+        let first = self.roll(self.stacks);
+        let step = (self.stacks / count.max(1)).max(1);
+        let stacks = (0..count)
+            .map(|i| (first + i * step) % self.stacks)
+            .map(|i| StackTotals { stack: StackId(i as u32 + 1), totals: self.totals[i as usize] })
+            .collect();
+        TotalsUpdate { at: self.at, stacks }
+    }
+
+    fn report(&mut self, count: u64) {
+        let update = self.update(count);
+        self.say(update);
+        self.say(Status {
+            at: self.at,
+            cycle: 0,
+            sampling: Sampling::On,
+            interval: self.interval,
+            samples: self.at.seq,
+            totals: self.all,
+            live_blocks: self.living.len() as u64,
+            rss_bytes: None,
+            agent_bytes: 0,
+            agent_cpu_ns: 0,
+            process_cpu_ns: 0,
+            losses: Losses::default(),
+        });
+    }
+
+    /// A quarter of a second of `samples` samples goes by.
+    fn go_on(&mut self, samples: u64) {
+        let events = self.events(samples);
+        self.say(Batch::pack(&events));
+        self.at.time_ns += 250_000_000;
+        self.report(samples.min(self.stacks));
+    }
+}
+
+/// The median time of `work` after `before`, which is not counted.
+fn time<T>(
+    target: &mut Target,
+    mut before: impl FnMut(&mut Target) -> T,
+    mut work: impl FnMut(&mut Target, T),
+) -> Duration {
+    let mut times: Vec<Duration> = (0..RUNS)
+        .map(|_| {
+            let given = before(target);
+            let start = Instant::now();
+            work(target, given);
+            start.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    times[RUNS / 2]
+}
+
+fn ask(session: &Session, question: &Question) {
+    black_box(query::callsites(session, question));
+}
+
+fn tree(session: &Session, direction: Direction) {
+    black_box(query::callers(session, &[], direction, Metric::InUseBytes, ""));
+}
+
+fn print(stacks: u64, what: &str, time: Duration) {
+    println!("{stacks:>8} {what:<44} {:>10.3} ms", time.as_secs_f64() * 1e3);
+}
+
+fn measure(stacks: u64) {
+    let target = &mut Target::new(stacks);
+    let events = 100_000;
+    let ingest = time(
+        target,
+        |t| Batch::pack(&t.events(events / 2)),
+        |t, batch| t.session.apply(Input::Agent(batch.into())),
+    );
+    println!(
+        "{stacks:>8} {:<44} {:>10.0} events/s",
+        "ingest",
+        events as f64 * (0.5 + 0.5 * 7.0 / 8.0) / ingest.as_secs_f64()
+    );
+    let all = time(
+        target,
+        |t| {
+            t.at.time_ns += 250_000_000;
+            t.update(t.stacks)
+        },
+        |t, update| t.session.apply(Input::Agent(update.into())),
+    );
+    print(stacks, "totals of every callstack", all);
+
+    let filtered = Question { filter: "function77::".into(), ..Question::default() };
+    let sorted = |sort| Question { sort, ..Question::default() };
+    for (what, question) in [
+        ("callsites by bytes in use", sorted(Column::InUseBytes)),
+        ("callsites by objects in use", sorted(Column::InUseObjects)),
+        ("callsites by rate", sorted(Column::AllocatedRate)),
+        ("callsites by lifetime", sorted(Column::Lifetime)),
+        ("callsites by trend", sorted(Column::Trend)),
+        ("callsites by name", sorted(Column::Callsite)),
+        ("callsites with a filter", filtered),
+    ] {
+        print(stacks, what, time(target, |t| t.go_on(250), |t, ()| ask(&t.session, &question)));
+    }
+    let everything =
+        time(target, |t| t.go_on(t.stacks), |t, ()| ask(&t.session, &Question::default()));
+    print(stacks, "callsites after every callstack changed", everything);
+    for (what, direction) in
+        [("tree of callers", Direction::Callers), ("tree of callees", Direction::Callees)]
+    {
+        print(stacks, what, time(target, |t| t.go_on(250), |t, ()| tree(&t.session, direction)));
+    }
+
+    let mut app = App::new(Options { color: true, ascii: false });
+    app.update(Message::Resize(160, 50), &target.session);
+    let mut terminal =
+        Terminal::new(TestBackend::new(160, 50)).expect("a test backend does not fail");
+    let hear = time(target, |_| (), |t, ()| t.go_on(250));
+    let frame = time(
+        target,
+        |t| t.go_on(250),
+        |t, ()| {
+            app.update(Message::Refresh, &t.session);
+            terminal.draw(|frame| view::draw(&app, frame)).expect("a test backend does not fail");
+        },
+    );
+    print(stacks, "callsites: ask and draw a frame of 160x50", frame);
+    let drawing = time(
+        target,
+        |_| (),
+        |_, ()| {
+            terminal.draw(|frame| view::draw(&app, frame)).expect("a test backend does not fail");
+        },
+    );
+    print(stacks, "callsites: draw alone", drawing);
+    let share = (frame + hear).as_secs_f64() * REFRESHES;
+    println!(
+        "{stacks:>8} {:<44} {:>10.2} % of a core",
+        "all of it, at 1,000 samples/s",
+        share * 1e2
+    );
+}
+
+fn main() {
+    for stacks in [500, 1_000, 10_000, 100_000] {
+        measure(stacks);
+    }
+}

@@ -107,7 +107,9 @@ pub fn keep_name(name: &str, columns: usize) -> Cow<'_, str> {
     keep_start(name, columns)
 }
 
-/// Where `::` separates a path's segments, outside `<…>`, `(…)` and `[…]`.
+/// Where `::` separates a path's segments, outside `<…>`, `(…)` and `[…]`. What
+/// stands in braces (`{{closure}}`) says nothing without the function before it
+/// and is no segment of its own.
 fn path_separators(name: &str) -> Vec<usize> {
     let bytes = name.as_bytes();
     let mut depth = 0usize;
@@ -118,7 +120,12 @@ fn path_separators(name: &str) -> Vec<usize> {
             // An arrow closes nothing.
             b'>' if i > 0 && bytes[i - 1] == b'-' => {}
             b'>' | b')' | b']' => depth = depth.saturating_sub(1),
-            b':' if depth == 0 && bytes.get(i + 1) == Some(&b':') => cuts.push(i),
+            b':' if depth == 0
+                && bytes.get(i + 1) == Some(&b':')
+                && bytes.get(i + 2) != Some(&b'{') =>
+            {
+                cuts.push(i);
+            }
             _ => {}
         }
     }
@@ -182,6 +189,7 @@ mod tests {
         assert_eq!(keep_name(name, 10), "…::insert");
         assert_eq!(keep_name(name, 4), "ins…");
         assert_eq!(keep_name("<Foo as a::b::Bar>::run", 12), "…::run");
+        assert_eq!(keep_name("orders::http::serve::{{closure}}", 25), "…::serve::{{closure}}");
         assert_eq!(keep_name("a_c_function_name", 8), "a_c_fun…");
     }
 

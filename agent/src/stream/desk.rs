@@ -9,8 +9,8 @@ use super::threads::Threads;
 use super::{ENDPOINT, Errand, MAX_PEERS};
 use crate::engine::{Engine, sys, unwind};
 use heaptop_protocol::message::{
-    AgentKind, FromAgent, FromViewer, Hello, History, Losses, MAGIC, Mark, ProfileCommand,
-    Sampling, Status, Stopped,
+    AgentKind, FromAgent, FromViewer, Hello, Losses, MAGIC, Mark, ProfileCommand, Sampling, Status,
+    Stopped,
 };
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
@@ -23,6 +23,8 @@ const MANY: usize = 1000;
 const USUAL_MS: i32 = 50;
 /// While none do.
 const IDLE_MS: i32 = 100;
+/// Longest label of a mark.
+const MARK_CHARS: usize = 200;
 /// Between two looks at memory and thread names.
 const SLOW_NS: u64 = 1_000_000_000;
 
@@ -109,7 +111,7 @@ impl Desk {
             self.threads.refresh(self.engine);
         }
         if let Some(point) = self.ledger.tick(self.rss_bytes) {
-            self.tell_all(&History { whole: false, points: vec![point] }.into());
+            self.peers.iter_mut().for_each(|p| p.tell_point(point));
         }
         let status = self.status();
         let sources = Sources {
@@ -181,7 +183,9 @@ impl Desk {
             FromViewer::Profile(ProfileCommand::Stop) => self.engine.set_rate(interval, false),
             FromViewer::Profile(ProfileCommand::Discard) => self.forget(),
             FromViewer::SetMark(c) => {
-                self.tell_all(&Mark { at: self.ledger.now(), label: c.label }.into());
+                let label = c.label.chars().take(MARK_CHARS).collect();
+                let mark = Mark { at: self.ledger.now(), label };
+                self.peers.iter_mut().for_each(|p| p.tell_mark(&mark));
             }
             FromViewer::WantSnapshot(_) => self.peers.iter_mut().for_each(Peer::want_snapshot),
         }
@@ -189,13 +193,9 @@ impl Desk {
 
     fn forget(&mut self) {
         self.ledger.discard();
-        self.tell_all(&History { whole: true, points: Vec::new() }.into());
-        self.peers.iter_mut().for_each(Peer::want_snapshot);
-    }
-
-    fn tell_all(&mut self, message: &FromAgent) {
         for peer in &mut self.peers {
-            peer.tell(message.clone());
+            peer.want_curve();
+            peer.want_snapshot();
         }
     }
 
@@ -203,8 +203,8 @@ impl Desk {
     pub fn stopped(&mut self, reason: &str) {
         self.engine.set_rate(self.engine.interval(), false);
         self.stopped = true;
-        self.tell_all(&Stopped { reason: reason.to_owned() }.into());
         for peer in &mut self.peers {
+            peer.tell(Stopped { reason: reason.to_owned() });
             let _ = peer.flush();
         }
     }

@@ -19,8 +19,8 @@ use heaptop_protocol::event::{Batch, Event};
 use heaptop_protocol::frame;
 use heaptop_protocol::ids::StackId;
 use heaptop_protocol::message::{
-    Dropped, FromAgent, FromViewer, History, Peak, SnapshotBegin, SnapshotBlocks, SnapshotEnd,
-    Status, TotalsUpdate, check_greeting,
+    Dropped, FromAgent, FromViewer, History, HistoryPoint, Mark, Peak, SnapshotBegin,
+    SnapshotBlocks, SnapshotEnd, Status, TotalsUpdate, check_greeting,
 };
 use interprocess::local_socket::Stream;
 use std::io::{self, Read};
@@ -84,6 +84,8 @@ pub struct Peer {
     snapshot: Snapshot,
     /// Whether a snapshot was ever begun: events make sense from there on.
     following: bool,
+    /// Whether the whole curve is due: at first, and when a point was left out.
+    curve_due: bool,
     status_ns: u64,
     peak_epoch: u64,
     peak_ns: u64,
@@ -110,6 +112,7 @@ impl Peer {
             swept: 0,
             snapshot: Snapshot::Totals,
             following: false,
+            curve_due: true,
             status_ns: 0,
             peak_epoch: 0,
             peak_ns: 0,
@@ -134,6 +137,27 @@ impl Peer {
     pub fn tell(&mut self, message: impl Into<FromAgent>) {
         // A message too large for a frame is left out whole; chunks never are.
         let _fits = message.into().write(&mut self.out);
+    }
+
+    /// Queues a point of the curve, or leaves it for later.
+    pub fn tell_point(&mut self, point: HistoryPoint) {
+        if self.curve_due || self.waiting() >= FULL {
+            self.curve_due = true;
+        } else {
+            self.tell(History { whole: false, points: vec![point] });
+        }
+    }
+
+    /// The curve is to be told anew.
+    pub fn want_curve(&mut self) {
+        self.curve_due = true;
+    }
+
+    /// Queues a mark; a viewer that reads nothing does without.
+    pub fn tell_mark(&mut self, mark: &Mark) {
+        if self.greeted && self.waiting() < FULL {
+            self.tell(mark.clone());
+        }
     }
 
     /// Reads what the viewer wants; an error ends the conversation.
@@ -188,8 +212,10 @@ impl Peer {
             self.want_snapshot();
         }
         if self.waiting() < ROOM && self.stacks == s.ledger.known() {
-            if !self.following {
+            if std::mem::take(&mut self.curve_due) {
                 self.tell(History { whole: true, points: s.ledger.history() });
+            }
+            if !self.following {
                 self.following = true;
                 due = true;
             }

@@ -222,3 +222,25 @@ fn a_forked_child_is_left_alone_and_leaves_its_parent_alone() {
     assert_eq!(in_use, [(100, 100 << 10), (0, 0), (50, 50 * 512)]);
     assert_eq!(totals["in_child"].allocated.n, 0);
 }
+
+#[test]
+fn viewers_that_read_nothing_do_not_fill_the_targets_memory() {
+    let target = waiting(&[]);
+    let silent: Vec<Client> = (0..12).map(|_| Client::attach(&target.socket())).collect();
+    let mut loud = Client::attach(&target.socket());
+    loud.snapshot();
+    let resident_kib = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", target.pid())).unwrap();
+        let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap().to_owned();
+        line.split_ascii_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    let before = resident_kib();
+    // Told on to each viewer, this would be 50 MiB.
+    for n in 0..20_000 {
+        loud.send(&FromViewer::SetMark(SetMark { label: format!("{n:0>200}") }));
+    }
+    loud.snapshot();
+    let grown = resident_kib().saturating_sub(before);
+    assert!(grown < 24 << 10, "{grown} KiB");
+    drop(silent);
+}

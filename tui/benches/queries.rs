@@ -7,7 +7,7 @@
 //! asserted: machines differ.
 
 use heaptop::app::{App, Message, Options};
-use heaptop::query::{self, Column, Direction, Metric, Question};
+use heaptop::query::{self, Callsites, Column, Direction, Metric, NodeKey, Question};
 use heaptop::session::names::{Named, Symbol};
 use heaptop::session::{Input, Session};
 use heaptop::view;
@@ -118,10 +118,10 @@ impl Target {
             let mut path: Vec<u64> = (0..DEPTH - 1)
                 .map(|depth| {
                     let function = self.roll(1 + depth * depth / 4);
-                    depth << 32 | function
+                    (depth << 32) | function
                 })
                 .collect();
-            path.push(DEPTH << 32 | id % sites);
+            path.push((DEPTH << 32) | (id % sites));
             frames.extend(path.iter().copied());
             let frames =
                 path.into_iter().map(|offset| Frame { module: ModuleId(1), offset }).collect();
@@ -252,12 +252,15 @@ fn time<T>(
     times[RUNS / 2]
 }
 
+/// What a screen asks for.
 fn ask(session: &Session, question: &Question) {
-    black_box(query::callsites(session, question));
+    black_box(Callsites::ask(session, question).table(0..80));
 }
 
-fn tree(session: &Session, direction: Direction) {
-    black_box(query::callers(session, &[], direction, Metric::InUseBytes, ""));
+/// A tree as it opens by itself, or all of it.
+fn tree(session: &Session, focus: &[NodeKey], direction: Direction, whole: bool) {
+    let open = |branch: query::Branch| whole || branch.depth == 0 || branch.share >= 0.2;
+    black_box(query::tree(session, focus, direction, Metric::InUseBytes, "", open));
 }
 
 fn print(stacks: u64, what: &str, time: Duration) {
@@ -303,10 +306,25 @@ fn measure(stacks: u64) {
     let everything =
         time(target, |t| t.go_on(t.stacks), |t, ()| ask(&t.session, &Question::default()));
     print(stacks, "callsites after every callstack changed", everything);
-    for (what, direction) in
-        [("tree of callers", Direction::Callers), ("tree of callees", Direction::Callees)]
-    {
-        print(stacks, what, time(target, |t| t.go_on(250), |t, ()| tree(&t.session, direction)));
+    let whole = time(
+        target,
+        |t| t.go_on(250),
+        |t, ()| {
+            black_box(query::callsites(&t.session, &Question::default()));
+        },
+    );
+    print(stacks, "callsites, all of the rows", whole);
+    let top = Callsites::ask(&target.session, &Question::default()).table(0..1).rows[0].key;
+    for (what, focus, direction, whole) in [
+        ("callers of the largest callsite", &[top][..], Direction::Callers, false),
+        ("callees of the largest callsite", &[top], Direction::Callees, false),
+        ("tree of all callers", &[], Direction::Callers, false),
+        ("tree of all callees", &[], Direction::Callees, false),
+        ("tree of all callers, all open", &[], Direction::Callers, true),
+        ("tree of all callees, all open", &[], Direction::Callees, true),
+    ] {
+        let work = |t: &mut Target, ()| tree(&t.session, focus, direction, whole);
+        print(stacks, what, time(target, |t| t.go_on(250), work));
     }
 
     let mut app = App::new(Options { color: true, ascii: false });

@@ -22,10 +22,10 @@ impl Sums {
         let mut sums = Self {
             totals: session.whole(),
             window: Total::default(),
-            growth: everything.growth.by_step(course.trend_steps()),
+            growth: everything.growth.iter(course.trend_steps()).collect(),
         };
-        for stack in everything.allocated.within(course.rate_steps()) {
-            sums.window.merge(&born_lately(session, stack));
+        for born in everything.born.iter(course.rate_steps()) {
+            sums.window.merge(&born);
         }
         sums
     }

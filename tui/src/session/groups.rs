@@ -75,7 +75,7 @@ impl Group {
 #[derive(Debug, Default)]
 pub struct Groups {
     /// Those without callstacks are kept: names move callstacks to and fro.
-    groups: Vec<Group>,
+    all: Vec<Group>,
     by_callsite: FxHashMap<u32, u32>,
     runs: Runs,
     inhabited: usize,
@@ -91,19 +91,19 @@ impl Groups {
     /// Numbers of groups are below this.
     #[must_use]
     pub const fn numbers(&self) -> usize {
-        self.groups.len()
+        self.all.len()
     }
 
     /// Those that have callstacks, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Group)> + '_ {
-        let all = self.groups.iter().enumerate().map(|(at, group)| (at as u32, group));
+        let all = self.all.iter().enumerate().map(|(at, group)| (at as u32, group));
         all.filter(|(_, group)| !group.stacks.is_empty())
     }
 
     /// Group number `at`.
     #[must_use]
     pub fn group(&self, at: u32) -> &Group {
-        &self.groups[at as usize]
+        &self.all[at as usize]
     }
 
     /// The number of a callsite's group, if it has callstacks.
@@ -118,11 +118,11 @@ impl Groups {
         let at = *self.by_callsite.entry(callsite).or_insert_with(|| {
             let (stacks, runs) = (Vec::new(), Vec::new());
             let (totals, lives) = (OnceCell::new(), Cell::new(None));
-            self.groups.push(Group { callsite, stacks, totals, runs, lives });
-            self.groups.len() as u32 - 1
+            self.all.push(Group { callsite, stacks, totals, runs, lives });
+            self.all.len() as u32 - 1
         });
-        self.runs.resize_with(self.groups.len().div_ceil(RUN), OnceCell::new);
-        let group = &mut self.groups[at as usize];
+        self.runs.resize_with(self.all.len().div_ceil(RUN), OnceCell::new);
+        let group = &mut self.all[at as usize];
         self.inhabited += usize::from(group.stacks.is_empty());
         let place = group.stacks.len() as u32;
         group.stacks.push(stack);
@@ -133,7 +133,7 @@ impl Groups {
 
     /// The callstack at `place` leaves; the one that takes its place, if any.
     pub fn leave(&mut self, at: u32, place: u32) -> Option<u32> {
-        let group = &mut self.groups[at as usize];
+        let group = &mut self.all[at as usize];
         let last = group.stacks.len() as u32 - 1;
         group.stacks.swap_remove(place as usize);
         group.empty(last);
@@ -151,13 +151,13 @@ impl Groups {
 
     /// The totals of the callstack at `place` are others.
     pub fn count_anew(&mut self, at: u32, place: u32) {
-        self.groups[at as usize].empty(place);
+        self.all[at as usize].empty(place);
         self.runs[at as usize / RUN].take();
     }
 
     /// A block of the group was born or died.
     pub fn lived(&self, at: u32) {
-        self.groups[at as usize].lives.set(None);
+        self.all[at as usize].lives.set(None);
     }
 
     /// The totals of a group.
@@ -176,7 +176,7 @@ impl Groups {
     /// The totals of everything.
     pub(super) fn whole(&self, numbers: &[Numbers]) -> Totals {
         let of = |run: usize| {
-            let members = run * RUN..self.groups.len().min((run + 1) * RUN);
+            let members = run * RUN..self.all.len().min((run + 1) * RUN);
             sum(members.map(|at| self.totals(at as u32, numbers)))
         };
         let runs = self.runs.iter().enumerate();

@@ -21,24 +21,50 @@ fn check(session: &Session) {
     }
     assert_eq!(session.whole(), whole);
     assert_eq!((stacks, count), (session.book().stacks().len(), groups.count()));
+    // One text alone: the answer to the last one is kept.
+    let has = |node: &u32| session.book().nodes()[*node as usize].label.function.contains("inner5");
+    let stacks = session.book().stacks().iter();
+    let found: Vec<bool> = stacks.map(|stack| stack.path.iter().any(has)).collect();
+    assert_eq!(*session.book().containing("INNER5"), found);
+}
+
+#[test]
+fn a_text_is_found_in_names_that_have_changed() {
+    let mut f = Fixture::new(1);
+    f.bare_stack(&["main", "fill"]);
+    let found =
+        |f: &Fixture| ["orders+", "moved+"].map(|text| f.session.book().containing(text)[0]);
+    assert_eq!(found(&f), [true, false]);
+    let module = f.session.modules()[&ModuleId(1)].clone();
+    f.say(heaptop_protocol::callstack::Module { path: "/opt/moved".into(), ..module });
+    assert_eq!(found(&f), [false, true]);
 }
 
 /// Exact at R = 1, whatever was asked in between: births, deaths, new stacks, and
-/// names that move stacks from group to group.
+/// names and definitions that move stacks from group to group.
 #[test]
 fn kept_sums_are_those_of_their_members() {
     let mut f = Fixture::new(1);
-    let mut random = 1u32;
+    let mut random = 1u64;
     let mut roll = move |below: usize| {
-        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (random >> 8) as usize % below
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random >> 11) as usize % below
     };
+    // Their innermost functions are fewer: names put some of them together.
+    let site = |n: usize| format!("s{n} > inner{}", n % 70);
     let (mut stacks, mut blocks) = (Vec::new(), Vec::new());
     for step in 0..1500 {
-        match roll(8) {
+        match roll(9) {
+            8 if !stacks.is_empty() => {
+                let id = stacks[roll(stacks.len())];
+                let frames = vec![f.frame("main"), f.frame(&site(roll(90)))];
+                f.say(Callstack { id, frames, end: End::Complete });
+            }
             0..3 => {
                 // Most of them in one group, which then has several runs.
-                let site = if roll(3) > 0 { "hub".to_owned() } else { format!("s{}", roll(90)) };
+                let site = if roll(3) > 0 { "hub".to_owned() } else { site(roll(90)) };
                 let caller = format!("caller{}", roll(1000));
                 stacks.push(f.bare_stack(&["main", &caller, &site]));
             }
@@ -53,13 +79,13 @@ fn kept_sums_are_those_of_their_members() {
                 }
                 f.free(block);
             }
-            6 => f.name(&[&format!("s{} > malloc", roll(90)), &format!("caller{}", roll(1000))]),
+            6 => f.name(&[&site(roll(90)), &format!("caller{}", roll(1000))]),
             _ => f.pass(0.1),
         }
         if step % 50 == 20 {
             f.name(&["hub"]);
         }
-        if step % 7 == 0 {
+        if step % 3 == 0 {
             check(&f.session);
         }
     }

@@ -1,7 +1,7 @@
 //! What the viewer costs: `cargo bench -p heaptop --bench queries`.
 //!
 //! Targets of 500 to 100,000 callstacks of 30 frames, a callsite for every six of
-//! them, with names. Their blocks live from microseconds to the whole half minute
+//! them (or one for each, or for all), with names. Their blocks live from microseconds to the whole half minute
 //! that they are watched for; in that time the totals of a tenth of all callstacks
 //! change twice a second. Every figure is the median of several runs. Nothing is
 //! asserted: machines differ.
@@ -27,6 +27,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 const DEPTH: u64 = 30;
+/// Callstacks that end in the same callsite.
 const STACKS_OF_A_SITE: u64 = 6;
 const RUNS: usize = 7;
 /// Refreshes a second, as the terminal loop asks for them.
@@ -45,7 +46,7 @@ struct Target {
 }
 
 impl Target {
-    fn new(stacks: u64) -> Self {
+    fn new(stacks: u64, sites: u64) -> Self {
         let mut target = Self {
             session: Session::new(),
             stacks,
@@ -57,7 +58,7 @@ impl Target {
             all: Totals::default(),
         };
         target.greet();
-        target.define();
+        target.define(sites);
         let at = target.at;
         target.say(SnapshotBegin { at });
         target.say(SnapshotEnd { at, blocks: 0 });
@@ -111,8 +112,7 @@ impl Target {
 
     /// Callstacks that fan out: of each depth there are more functions than of the
     /// one before.
-    fn define(&mut self) {
-        let sites = (self.stacks / STACKS_OF_A_SITE).max(1);
+    fn define(&mut self, sites: u64) {
         let mut frames = std::collections::BTreeSet::new();
         for id in 0..self.stacks {
             let mut path: Vec<u64> = (0..DEPTH - 1)
@@ -268,7 +268,7 @@ fn print(stacks: u64, what: &str, time: Duration) {
 }
 
 fn measure(stacks: u64) {
-    let target = &mut Target::new(stacks);
+    let target = &mut Target::new(stacks, (stacks / STACKS_OF_A_SITE).max(1));
     let events = 100_000;
     let ingest = time(
         target,
@@ -360,5 +360,13 @@ fn measure(stacks: u64) {
 fn main() {
     for stacks in [500, 1_000, 10_000, 100_000] {
         measure(stacks);
+    }
+    let stacks = 100_000;
+    for (sites, what) in
+        [(1, "callsites, when there is one"), (stacks, "callsites, one for each callstack")]
+    {
+        let target = &mut Target::new(stacks, sites);
+        let question = Question::default();
+        print(stacks, what, time(target, |t| t.go_on(250), |t, ()| ask(&t.session, &question)));
     }
 }

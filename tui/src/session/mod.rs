@@ -114,6 +114,11 @@ pub(crate) struct Everything {
     /// By how much bytes in use grew, by [`Course::trend_steps`].
     pub growth: BySteps<f64>,
     pub lifetimes: Lifetimes,
+    /// Events of blocks so far, and by callstack how many they were at its last.
+    /// Beside each other: an event touches little memory, and one look tells whether
+    /// something happened to some callstacks.
+    events: u64,
+    lived: Vec<u64>,
 }
 
 /// The highest moment of the target.
@@ -316,8 +321,11 @@ impl Session {
     /// Something happens to a block of callstack `stack`.
     fn lives(&mut self, stack: u32, happens: impl Fn(&mut Lifetimes)) {
         happens(&mut self.numbers[stack as usize].lifetimes);
-        happens(&mut self.everything.lifetimes);
-        self.book.lived(stack);
+        let everything = &mut self.everything;
+        happens(&mut everything.lifetimes);
+        everything.events += 1;
+        everything.lived.resize(self.numbers.len(), 0);
+        everything.lived[stack as usize] = everything.events;
     }
 
     fn list(&mut self, listed: &SnapshotBlocks) {

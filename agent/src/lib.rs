@@ -115,8 +115,7 @@ static CONSTRUCTOR: extern "C" fn() = {
         let Some(engine) = Engine::running() else { return };
         // What the unwinder and the thread set up once is none of the program's.
         let entered = domain::here(domain::Domain::enter);
-        let marker = 0u8;
-        unwind::capture(&raw const marker, unwind::MAX_DEPTH);
+        unwind::prime();
         // SAFETY: constructors run once.
         if unsafe { stream::start(engine) }.is_err() {
             engine.set_rate(engine.interval(), false);

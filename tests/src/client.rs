@@ -273,7 +273,7 @@ impl Client {
     ///
     /// When the names do not come.
     pub fn table(&mut self) -> Table {
-        let (answer, named) = std::sync::mpsc::channel();
+        let (answer, answers) = std::sync::mpsc::channel();
         let symbolizer = Symbolizer::start(move |names| {
             // Nobody waits any more once the deadline has passed.
             let _ = answer.send(names);
@@ -285,7 +285,7 @@ impl Client {
         let deadline = Deadline::default();
         while wanted > 0 {
             let left = deadline.left().expect("names come in time");
-            let names = named.recv_timeout(left).expect("names come");
+            let names = answers.recv_timeout(left).expect("names come");
             wanted -= names.len();
             self.session.apply(Input::Names(names));
         }
@@ -294,6 +294,10 @@ impl Client {
 
     /// Asks for a snapshot and waits for its end: totals are then exactly those
     /// of a target that rests.
+    ///
+    /// # Panics
+    ///
+    /// When it does not come.
     pub fn snapshot(&mut self) {
         let (begun, ended) = (self.told.begun, self.told.ended);
         assert_eq!(begun, ended, "a snapshot is under way");

@@ -153,8 +153,8 @@ impl Target {
                 _ if state.1 => "the output ended",
                 None => "the deadline passed",
                 Some(left) => {
-                    let waited = self.output.changed.wait_timeout(state, left);
-                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                    let woken = self.output.changed.wait_timeout(state, left);
+                    state = woken.unwrap_or_else(PoisonError::into_inner).0;
                     continue;
                 }
             };

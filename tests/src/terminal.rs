@@ -121,6 +121,17 @@ impl Terminal {
         self.read(|state| state.parser.screen().contents())
     }
 
+    /// The screen's cells: text and looks, row by row.
+    #[must_use]
+    pub fn cells(&self) -> Vec<Vec<vt100::Cell>> {
+        self.read(|state| {
+            let screen = state.parser.screen();
+            let (rows, cols) = screen.size();
+            let row = |r| (0..cols).filter_map(|c| screen.cell(r, c).cloned()).collect();
+            (0..rows).map(row).collect()
+        })
+    }
+
     /// Whether the alternate screen is shown.
     #[must_use]
     pub fn in_alternate_screen(&self) -> bool {
@@ -154,14 +165,24 @@ impl Terminal {
         self.by(Deadline::default(), what, found).unwrap_or_else(|message| panic!("{message}"))
     }
 
-    /// Waits until the screen contains `text`; gives the first row that does.
-    pub fn wait_for(&self, text: &str) -> String {
+    /// Waits until the screen contains `text`.
+    pub fn wait_for(&self, text: &str) {
+        self.until(text, |screen| screen.contains(text).then_some(()));
+    }
+
+    /// The first row that contains `text`, once there is one.
+    #[must_use]
+    pub fn line_with(&self, text: &str) -> String {
         self.until(text, |screen| {
             screen.lines().find(|line| line.contains(text)).map(str::to_owned)
         })
     }
 
     /// [`Self::until`] with a deadline, and its failure as a message.
+    ///
+    /// # Panics
+    ///
+    /// Never: the state is there from the start.
     pub fn by<T>(
         &self,
         deadline: Deadline,
@@ -247,7 +268,7 @@ mod tests {
     fn text_that_never_comes_reports_the_screen() {
         let directory = socket_directory();
         let mut terminal = Terminal::start("fixture-exits", directory.path(), &["4"], (10, 40));
-        assert_eq!(terminal.wait_for("ready"), "ready");
+        assert_eq!(terminal.line_with("ready"), "ready");
         let soon = Deadline::after(Duration::from_millis(30));
         let error = terminal.by(soon, "never", |s| s.contains("never").then_some(())).unwrap_err();
         assert!(error.contains("\"never\" on the screen, but the deadline passed"), "{error}");

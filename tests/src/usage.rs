@@ -41,14 +41,18 @@ mod tests {
     use super::*;
     use std::process::Command;
 
+    /// Runs a shell line to its end.
+    #[expect(clippy::zombie_processes, reason = "wait_with_cpu waits for it")]
+    fn run(line: &str) -> (Duration, bool) {
+        let child = Command::new("sh").args(["-c", line]).spawn().unwrap();
+        wait_with_cpu(&child).unwrap()
+    }
+
     #[test]
     fn a_child_that_works_has_used_cpu() {
-        let work = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
-        let child = Command::new("sh").args(["-c", work]).spawn().unwrap();
-        let (time, ok) = wait_with_cpu(&child).unwrap();
+        let (time, ok) = run("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done");
         assert!(ok && time > Duration::from_millis(1), "{time:?}");
-        let child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
-        assert!(!wait_with_cpu(&child).unwrap().1);
+        assert!(!run("exit 3").1);
     }
 
     #[test]

@@ -24,6 +24,7 @@
 //! keeps what it had (`at_peak`, stamped with the epoch). A record with an older
 //! stamp has not changed since, so its present value is the peak's.
 
+use super::history::History;
 use crate::engine::callstack::{self, Published};
 use crate::engine::region::{Region, Zeroable};
 use crate::engine::sampler::Rng;
@@ -54,19 +55,6 @@ struct Record {
 // SAFETY: numbers only; zero bytes are an empty record.
 unsafe impl Zeroable for Record {}
 
-/// A history point as it lies in the region: rss 0 is unknown.
-#[derive(Debug, Clone, Copy, Default)]
-struct Point {
-    time_ns: u64,
-    in_use_bytes: f64,
-    allocated_bytes: f64,
-    promoted_bytes: f64,
-    rss_bytes: u64,
-}
-
-// SAFETY: numbers only; zero bytes are a point of zeroes.
-unsafe impl Zeroable for Point {}
-
 /// A young block that lived at the last pass.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
@@ -74,9 +62,6 @@ struct Waiting {
     id: u64,
     cycle: u64,
 }
-
-const HISTORY_POINTS: usize = 4096;
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// See the module.
 pub struct Ledger {
@@ -86,9 +71,7 @@ pub struct Ledger {
     known: usize,
     /// From the engine's stack numbers to records, plus one.
     by_raw: Vec<u32>,
-    history: &'static mut [Point],
-    history_len: usize,
-    history_step_ns: u64,
+    history: History,
     totals: Totals,
     waiting: VecDeque<Waiting>,
     /// Records with something in `pending`, and the cycle it belongs to.
@@ -119,7 +102,7 @@ struct Arrival {
 impl Ledger {
     /// Empty books in `region`; `None` when it is too small.
     pub fn new(engine: &'static Engine, mut region: Region) -> Option<Self> {
-        let history = region.slice_mut(HISTORY_POINTS.min(region.rest_bytes() / 4 / 40))?;
+        let history = History::new(&mut region)?;
         let room = region.rest_bytes().checked_sub(64)? / size_of::<Record>();
         let records: &mut [Record] = region.slice_mut(room.min(engine.callstacks.slots() + 1))?;
         records.first_mut()?.raw = callstack::OTHER;
@@ -129,8 +112,6 @@ impl Ledger {
             known: 1,
             by_raw: vec![0; engine.callstacks.slots() + 1],
             history,
-            history_len: 0,
-            history_step_ns: SECOND_NS,
             totals: Totals::default(),
             waiting: VecDeque::new(),
             pending: Vec::new(),
@@ -418,38 +399,18 @@ impl Ledger {
         self.waiting.clear();
         self.totals = Totals::default();
         (self.epoch, self.peak, self.peak_ns) = (0, Total::default(), 0);
-        self.history_len = 0;
+        self.history.clear();
     }
 
     /// Adds a point to the history if one is due, and gives it.
     pub fn tick(&mut self, rss_bytes: Option<u64>) -> Option<HistoryPoint> {
         let time_ns = self.now().time_ns;
-        let last = self.history_len.checked_sub(1).and_then(|i| self.history.get(i));
-        if last.is_some_and(|l| time_ns < l.time_ns + self.history_step_ns) {
-            return None;
-        }
-        if self.history_len == self.history.len() {
-            for i in 0..self.history_len / 2 {
-                self.history[i] = self.history[2 * i + 1];
-            }
-            self.history_len /= 2;
-            self.history_step_ns *= 2;
-        }
-        let point = Point {
-            time_ns,
-            in_use_bytes: self.totals.in_use.bytes.sum,
-            allocated_bytes: self.totals.allocated.bytes.sum,
-            promoted_bytes: self.totals.promoted.bytes.sum,
-            rss_bytes: rss_bytes.unwrap_or(0),
-        };
-        *self.history.get_mut(self.history_len)? = point;
-        self.history_len += 1;
-        Some(point.into())
+        self.history.tick(time_ns, &self.totals, rss_bytes)
     }
 
     /// The curve so far.
     pub fn history(&self) -> Vec<HistoryPoint> {
-        self.history.iter().take(self.history_len).map(|&p| p.into()).collect()
+        self.history.points()
     }
 
     /// Events of the last pass.
@@ -554,23 +515,11 @@ impl Ledger {
     /// Memory of the region that the books have touched, in bytes.
     pub fn bytes_touched(&self) -> usize {
         self.known * size_of::<Record>()
-            + self.history_len * size_of::<Point>()
+            + self.history.bytes_touched()
             + self.by_raw.len() * size_of::<u32>()
             + self.waiting.capacity() * size_of::<Waiting>()
             + self.events.capacity() * size_of::<Event>()
             + self.arrivals.capacity() * size_of::<Arrival>()
-    }
-}
-
-impl From<Point> for HistoryPoint {
-    fn from(p: Point) -> Self {
-        Self {
-            time_ns: p.time_ns,
-            in_use_bytes: p.in_use_bytes,
-            allocated_bytes: p.allocated_bytes,
-            promoted_bytes: p.promoted_bytes,
-            rss_bytes: (p.rss_bytes != 0).then_some(p.rss_bytes),
-        }
     }
 }
 
@@ -592,233 +541,4 @@ const fn cause(cause: Cause) -> event::Cause {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::{Builder, Settings};
-
-    /// Books over an engine of their own, N = 1000, φ = 0, exact.
-    struct Bench {
-        ledger: Ledger,
-        engine: &'static Engine,
-        stack: u32,
-    }
-
-    fn bench() -> Bench {
-        let settings = Settings::from_builder(&Builder {
-            interval_bytes: 1,
-            nursery_bytes: 1000,
-            phase_bytes: Some(0),
-            memory_bytes: 2 << 20,
-            ..Builder::DEFAULT
-        });
-        let engine: &'static Engine = Box::leak(Box::new(Engine::with(&settings).unwrap()));
-        // SAFETY: the engine is this test's own.
-        let ledger = Ledger::new(engine, unsafe { engine.take_rest() }.unwrap()).unwrap();
-        Bench { ledger, engine, stack: engine.callstacks.intern(&[1, 2], false) }
-    }
-
-    impl Bench {
-        /// A block of 100 bytes at `address`, as the hook would do it.
-        fn alloc(&self, address: usize, size: u64) -> u64 {
-            let clock = self.engine.clock.fetch_add(size, Relaxed);
-            let id = self.engine.next_seq();
-            assert!(self.engine.tracker.birth(&Birth {
-                id,
-                address,
-                size,
-                n_samples: size,
-                ns: self.engine.started_ns + id,
-                clock,
-                stack: self.stack,
-                interval: 1,
-                thread: 0,
-                cause: Cause::Malloc,
-                young: self.engine.nursery.is_young(size),
-                replaces: 0,
-            }));
-            id
-        }
-
-        fn free(&self, address: usize) {
-            let taken = self.engine.tracker.take(address).unwrap();
-            self.engine.tracker.death(taken, || Death {
-                seq: self.engine.next_seq(),
-                ns: self.engine.started_ns,
-                clock: self.engine.clock.load(Relaxed),
-                thread: 1,
-            });
-        }
-
-        fn spend(&self, bytes: u64) {
-            self.engine.clock.fetch_add(bytes, Relaxed);
-        }
-
-        /// Objects in use, allocated, minor and promoted, by stack and over all.
-        fn counts(&mut self) -> [u64; 4] {
-            self.ledger.pass();
-            let n = |t: &Totals| [t.in_use.n, t.allocated.n, t.minor.n, t.promoted.n];
-            let mut by_stack = Totals::default();
-            self.ledger.changed_since(0).for_each(|s| by_stack.merge(&s.totals));
-            assert_eq!(n(&by_stack), n(self.ledger.totals()));
-            n(self.ledger.totals())
-        }
-    }
-
-    #[test]
-    fn who_dies_in_its_cycle_dies_young() {
-        let mut b = bench();
-        b.alloc(0x10, 100);
-        b.free(0x10);
-        assert_eq!(b.counts(), [0, 1, 0, 0], "its cycle has not ended: it is in no rate");
-        b.spend(1000);
-        assert_eq!(b.counts(), [0, 1, 1, 0]);
-    }
-
-    #[test]
-    fn who_lives_when_its_cycle_ends_is_promoted_once() {
-        let mut b = bench();
-        b.alloc(0x10, 100);
-        assert_eq!(b.counts(), [1, 1, 0, 0]);
-        b.spend(1000);
-        assert_eq!(b.counts(), [1, 1, 1, 1]);
-        assert!(matches!(b.ledger.events(), [Event::Promote(_)]));
-        b.spend(1000);
-        assert_eq!(b.counts(), [1, 1, 1, 1]);
-        b.free(0x10);
-        assert_eq!(b.counts(), [0, 1, 1, 1]);
-        assert!(matches!(b.ledger.events(), [Event::Dealloc(d)] if !d.young));
-    }
-
-    #[test]
-    fn a_death_after_the_turn_and_before_the_visit_was_promoted_too() {
-        let mut b = bench();
-        b.alloc(0x10, 100);
-        b.ledger.pass();
-        b.spend(1000);
-        b.free(0x10);
-        assert_eq!(b.counts(), [0, 1, 1, 1]);
-        assert!(matches!(b.ledger.events(), [Event::Promote(_), Event::Dealloc(d)] if !d.young));
-        // And with birth, turn and death between two passes.
-        b.alloc(0x20, 100);
-        b.spend(1000);
-        b.free(0x20);
-        assert_eq!(b.counts(), [0, 2, 2, 2]);
-    }
-
-    #[test]
-    fn large_blocks_are_major_from_birth() {
-        let mut b = bench();
-        b.alloc(0x10, 5000);
-        b.free(0x10);
-        assert_eq!(b.counts(), [0, 1, 0, 0]);
-    }
-
-    #[test]
-    fn the_peak_keeps_its_table() {
-        let mut b = bench();
-        b.alloc(0x10, 100);
-        b.alloc(0x20, 200);
-        b.stack = b.engine.callstacks.intern(&[3], false);
-        b.alloc(0x30, 300);
-        b.free(0x20);
-        b.alloc(0x40, 50);
-        b.counts();
-        let (_, peak, table) = b.ledger.peak();
-        assert_eq!(peak.bytes.sum, 600.0);
-        let by_stack: Vec<f64> = table.iter().map(|s| s.in_use.bytes.sum).collect();
-        assert_eq!(by_stack, [300.0, 300.0]);
-        b.alloc(0x50, 1000);
-        b.counts();
-        let (_, peak, table) = b.ledger.peak();
-        assert_eq!(peak.bytes.sum, 1450.0);
-        assert_eq!(table.iter().map(|s| s.in_use.bytes.sum).sum::<f64>(), 1450.0);
-    }
-
-    #[test]
-    fn what_is_discarded_is_forgotten_and_stays_so() {
-        let mut b = bench();
-        b.alloc(0x10, 100);
-        b.alloc(0x20, 100);
-        b.ledger.discard();
-        b.spend(5000);
-        b.free(0x10);
-        let new = b.alloc(0x30, 100);
-        assert_eq!(b.counts(), [1, 1, 0, 0]);
-        let live: Vec<u64> = (0..3).filter_map(|i| b.ledger.block(i)).map(|l| l.id.0).collect();
-        assert_eq!(live, [new]);
-    }
-
-    #[test]
-    fn the_history_halves_its_resolution_when_full() {
-        let mut b = bench();
-        b.ledger.history_step_ns = 0;
-        let room = b.ledger.history.len();
-        for _ in 0..=room {
-            assert!(b.ledger.tick(None).is_some());
-        }
-        let points = b.ledger.history();
-        assert_eq!(points.len(), room / 2 + 1);
-        assert!(points.windows(2).all(|p| p[0].time_ns < p[1].time_ns));
-    }
-
-    #[test]
-    fn stacks_beyond_the_table_are_charged_to_the_others() {
-        let mut b = bench();
-        let room = b.ledger.records.len();
-        for i in 0..room + 5 {
-            b.stack = b.engine.callstacks.intern(&[7, i as u64], false);
-            b.alloc(0x1000 + i * 16, 1);
-        }
-        b.ledger.pass();
-        assert!(b.ledger.unplaced() > 0);
-        let others = b.ledger.changed_since(0).find(|s| s.stack == StackId::OTHER).unwrap();
-        assert_eq!(others.totals.in_use.n, b.ledger.unplaced());
-        assert_eq!(b.ledger.totals().in_use.n as usize, room + 5);
-    }
-
-    #[test]
-    fn a_full_table_thins_without_bias() {
-        let (mut truth, mut estimates) = (0.0, vec![]);
-        for round in 0..20 {
-            let mut b = bench();
-            b.ledger.rng = Rng::seeded(round, 1);
-            let (room, _) = b.engine.tracker.room();
-            let blocks = room - room / 8;
-            for i in 0..blocks {
-                b.alloc(0x1000 + i * 16, 10 + (i % 7) as u64 * 300);
-            }
-            b.ledger.pass();
-            truth = b.ledger.totals().in_use.bytes.sum;
-            assert!(b.ledger.thin());
-            assert!((b.engine.tracker.live() as usize) <= room - room / 4);
-            assert!(b.ledger.thinned() > 0 && b.engine.interval().bytes() > 1);
-            let in_use = b.ledger.totals().in_use;
-            assert_eq!(in_use.n, u64::from(b.engine.tracker.live()));
-            estimates.push(in_use.bytes.sum);
-            // What remains can die, and what was dropped is unknown.
-            for i in 0..blocks {
-                if let Some(taken) = b.engine.tracker.take(0x1000 + i * 16) {
-                    b.engine.tracker.death(taken, || Death { seq: 0, ns: 0, clock: 0, thread: 0 });
-                }
-            }
-            b.ledger.pass();
-            assert_eq!(b.ledger.totals().in_use, Total::default());
-        }
-        let mean = estimates.iter().sum::<f64>() / estimates.len() as f64;
-        assert!((mean / truth - 1.0).abs() < 0.01, "{mean} for {truth}");
-    }
-
-    #[test]
-    fn stale_waiters_are_swept_out() {
-        let mut b = bench();
-        for i in 0..5000u64 {
-            b.alloc(0x10, 0);
-            b.free(0x10);
-            if i % 100 == 0 {
-                b.ledger.pass();
-            }
-        }
-        b.ledger.pass();
-        assert!(b.ledger.waiting.len() <= 1200, "{}", b.ledger.waiting.len());
-    }
-}
+mod tests;

@@ -51,10 +51,12 @@ impl Modules {
         &self.known
     }
 
-    /// Takes up what was loaded and unloaded since the last call.
-    pub fn refresh(&mut self) {
-        if walk(0, true).counts == self.counts && !self.known.is_empty() {
-            return;
+    /// Takes up what was loaded and unloaded since the last call; true if
+    /// something was unloaded.
+    pub fn refresh(&mut self) -> bool {
+        let before = self.counts;
+        if walk(0, true).counts == before && !self.known.is_empty() {
+            return false;
         }
         let mut room = 64;
         let walk = loop {
@@ -71,6 +73,7 @@ impl Modules {
             self.loaded.push((raw.start, raw.end, at));
         }
         self.loaded.sort_unstable();
+        self.counts.1 != before.1
     }
 
     fn index_of(&mut self, raw: &Raw) -> usize {

@@ -8,6 +8,7 @@
 //! callstacks it does not know (ids before use); a snapshot, if one is due; the
 //! events of each pass; changed totals and the status, four times a second.
 
+use super::descriptors::Listed;
 use super::ledger::Ledger;
 use super::modules::{self, Modules};
 use super::threads::Threads;
@@ -65,6 +66,8 @@ enum Snapshot {
 
 /// See the module.
 pub struct Peer {
+    // Before the stream: see `Listed`.
+    _listed: Listed,
     stream: Stream,
     out: Vec<u8>,
     sent: usize,
@@ -91,7 +94,9 @@ pub struct Peer {
 impl Peer {
     /// A viewer that has just connected.
     pub fn new(stream: Stream, hello: FromAgent, now_ns: u64) -> Self {
+        let Stream::UdSocket(socket) = &stream;
         let mut peer = Self {
+            _listed: Listed::new(socket),
             stream,
             out: Vec::new(),
             sent: 0,

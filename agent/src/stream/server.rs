@@ -1,19 +1,28 @@
 //! The socket: where it lies, who may connect.
 
+use super::descriptors::Listed;
 use heaptop_protocol::endpoint;
-use interprocess::local_socket::traits::{Listener as _, Stream as _, StreamCommon as _};
+use interprocess::local_socket::traits::{Listener as _, Stream as _};
 use interprocess::local_socket::{
     GenericFilePath, Listener, ListenerNonblockingMode, ListenerOptions, Stream, ToFsName,
 };
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// The listening socket.
 pub struct Server {
+    // Before the listener: see `Listed`.
+    _listed: Listed,
     listener: Listener,
     path: PathBuf,
+}
+
+/// Where the socket may lie. Reads the environment.
+pub fn directories() -> Vec<PathBuf> {
+    endpoint::directories(|name| std::env::var_os(name), uid())
 }
 
 fn uid() -> u32 {
@@ -22,12 +31,12 @@ fn uid() -> u32 {
 }
 
 impl Server {
-    /// Opens this process's socket in the first directory that will do; else
-    /// the sentence that says why the last one would not.
-    pub fn open() -> Result<Self, String> {
+    /// Opens this process's socket in the first of `directories` that will do;
+    /// else the sentence that says why the last one would not.
+    pub fn open(directories: &[PathBuf]) -> Result<Self, String> {
         let mut why = String::new();
-        for directory in endpoint::directories(|name| std::env::var_os(name), uid()) {
-            match Self::open_in(&directory) {
+        for directory in directories {
+            match Self::open_in(directory) {
                 Ok(server) => return Ok(server),
                 Err(e) => why = e,
             }
@@ -57,7 +66,8 @@ impl Server {
             .reclaim_name(false)
             .create_sync()
             .map_err(say)?;
-        Ok(Self { listener, path })
+        let Listener::UdSocket(socket) = &listener;
+        Ok(Self { _listed: Listed::new(socket), listener, path })
     }
 
     /// Where it lies.
@@ -74,12 +84,31 @@ impl Server {
     pub fn accept(&self) -> Option<Stream> {
         loop {
             let stream = self.listener.accept().ok()?;
-            let peer = stream.peer_creds().ok().and_then(|c| c.euid());
+            let peer = peer_uid(&stream);
             if peer == Some(0) || peer == Some(uid()) {
                 return Some(stream);
             }
         }
     }
+}
+
+/// The user at the other end. Asked for by ourselves: the library's credentials
+/// are an error where the peer has no pid here, in another pid namespace.
+fn peer_uid(stream: &Stream) -> Option<u32> {
+    let Stream::UdSocket(socket) = stream;
+    let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the buffer is of the length given.
+    let failed = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut found).cast(),
+            &raw mut length,
+        )
+    };
+    (failed == 0 && length as usize == size_of::<libc::ucred>()).then_some(found.uid)
 }
 
 fn make_directory(directory: &Path) -> Result<(), String> {

@@ -4,12 +4,15 @@ use crate::exact::assert_exact;
 use heaptop_protocol::message::{FromViewer, Sampling, SetInterval, SetMark, SetSampling};
 use heaptop_protocol::{VERSION, Version, estimate::Interval};
 use heaptop_tests::client::Client;
-use heaptop_tests::deadline::{Deadline, poll};
-use heaptop_tests::target::Target;
+use heaptop_tests::names::Names;
+use heaptop_tests::target::{Target, socket_directory};
 use heaptop_tests::truth::Truths;
+use std::ffi::CString;
 use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 fn waiting(env: &[(&str, &str)]) -> Target {
@@ -177,11 +180,45 @@ fn the_interval_and_sampling_can_be_set() {
 }
 
 #[test]
-fn a_killed_target_leaves_a_socket_that_the_next_one_can_replace() {
-    let target = waiting(&[]);
-    let socket = target.socket();
-    drop(target);
-    assert!(
-        poll(Deadline::default(), || UnixStream::connect(&socket).is_err().then_some(())).is_some()
-    );
+fn what_a_killed_target_left_is_cleaned_away() {
+    let directory = Arc::new(socket_directory());
+    let mut killed = Target::start_in(Arc::clone(&directory), "fixture-exits", &["0"], &[]);
+    killed.wait_for("ready");
+    let stale = killed.socket();
+    drop(killed);
+    assert!(stale.exists() && UnixStream::connect(&stale).is_err());
+    // A new socket is left alone: its owner may be about to listen.
+    let path = CString::new(stale.as_os_str().as_bytes()).unwrap();
+    let long_ago = [libc::timeval { tv_sec: 1_000_000_000, tv_usec: 0 }; 2];
+    // SAFETY: the path ends with a zero, and there are two times.
+    assert_eq!(unsafe { libc::utimes(path.as_ptr(), long_ago.as_ptr()) }, 0);
+
+    let mut lives = Target::start_in(Arc::clone(&directory), "fixture-exits", &["0"], &[]);
+    lives.wait_for("ready");
+    let socket = lives.socket();
+    let list = std::process::Command::new(heaptop_tests::binaries::path("heaptop"))
+        .arg("list")
+        .env("HEAPTOP_DIR", directory.path())
+        .output()
+        .unwrap();
+    let list = String::from_utf8_lossy(&list.stdout).into_owned();
+    assert!(list.contains(&lives.pid().to_string()), "{list}");
+    assert!(!stale.exists(), "a socket that nobody listens at is still there");
+    assert!(socket.exists());
+}
+
+#[test]
+fn a_forked_child_is_left_alone_and_leaves_its_parent_alone() {
+    let mut target = Target::start("fixture-forks", &[], &[]);
+    target.wait_for("quiet");
+    let sockets: Vec<_> =
+        std::fs::read_dir(target.directory()).unwrap().map(|f| f.unwrap().path()).collect();
+    assert_eq!(sockets, [target.socket()]);
+    let mut client = Client::attach(&target.socket());
+    client.snapshot();
+    let functions = ["before_fork", "in_child", "after_fork"];
+    let totals = Names::of(&client.told).totals(&client.told, &functions);
+    let in_use = functions.map(|f| (totals[f].in_use.n, totals[f].in_use.bytes.sum as u64));
+    assert_eq!(in_use, [(100, 100 << 10), (0, 0), (50, 50 * 512)]);
+    assert_eq!(totals["in_child"].allocated.n, 0);
 }

@@ -168,7 +168,7 @@ pub const LEGEND: &[(&str, &str)] = &[
     ("dies young", "the rest of them"),
     ("lifetime", "half of the blocks are dead by then; > when over half outlive it"),
     ("trend", "in use over the last minutes, from 0 to its largest"),
-    ("cost", "the agent's share of the process's CPU time"),
+    ("cost", "CPU time that the agent takes, in % of a core"),
     ("dropped", "births are in no figure; stacks are in (other stacks); unsent are in totals only"),
     ("thinned", "how often R was doubled because the agent's memory bound was reached"),
     ("cum, flat", "with everything below it; at it alone"),

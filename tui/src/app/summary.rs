@@ -145,10 +145,9 @@ impl Live {
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         match &self.connection {
-            Connection::Lost(why) => {
-                return Some(format!("connection lost: {why}; figures are as of then"));
+            Connection::Lost(why) | Connection::Ended(why) => {
+                return Some(format!("{why}; figures are as of then"));
             }
-            Connection::Ended(why) => return Some(format!("the target has ended: {why}")),
             Connection::Connecting | Connection::Connected => {}
         }
         match (&self.stopped, self.sampling) {

@@ -9,7 +9,9 @@
 //!   functions), and the callstacks it occurs in;
 //! - *stacks*: frames as sent, and the *path* made of them: nodes, root first,
 //!   ending with the callsite. What lies behind it is an allocator's or the
-//!   runtime's and shows nowhere.
+//!   runtime's and shows nowhere; nor does what Rust's runtime does before it
+//!   enters `main` or a thread's function, which ends with a frame that exists to
+//!   say so ([`BEGIN`]).
 //!
 //! A name that arrives re-derives the paths of the callstacks with that frame,
 //! and moves them to their new group. So a query finds groups ready.
@@ -34,6 +36,8 @@ const MOST_FRAMES: usize = 1 << 25;
 const MOST_DIFFERENT_FRAMES: usize = 1 << 22;
 /// Most frames of one callstack; more are cut at the root end.
 const MOST_DEPTH: usize = 512;
+/// The frame of Rust's runtime from which on a stack is the program's.
+const BEGIN: &str = "__rust_begin_short_backtrace";
 /// Most functions inlined into one frame; more are cut inside.
 const MOST_INLINED: usize = 64;
 
@@ -330,8 +334,14 @@ impl Book {
         let mut path: Vec<u32> = Vec::with_capacity(stack.frames.len() + 1);
         // How long the path is up to the innermost frame of each owner.
         let (mut program, mut runtime) = (0, 0);
+        // Where the program's own part begins, once `BEGIN` was passed.
+        let (mut begin, mut passed) = (0, false);
         for &frame in &stack.frames {
             for &(node, owner) in &self.frames[frame as usize].nodes {
+                if passed && owner == Owner::Program {
+                    (begin, passed) = (path.len(), false);
+                }
+                passed |= begin == 0 && self.nodes[node as usize].label.function.ends_with(BEGIN);
                 path.push(node);
                 match owner {
                     Owner::Program => program = path.len(),
@@ -349,6 +359,7 @@ impl Book {
             path.push(self.words(words));
         } else if program > 0 {
             path.truncate(program);
+            path.drain(..begin);
         } else {
             // No code of the program's: what the runtime was asked to do at the
             // innermost, or else the outermost that is known.

@@ -30,7 +30,6 @@ struct Former {
     allocated: Total,
     samples: u64,
     agent_cpu_ns: u64,
-    process_cpu_ns: u64,
 }
 
 /// Status over time.
@@ -98,7 +97,6 @@ impl Course {
                 allocated: status.totals.allocated,
                 samples: status.samples,
                 agent_cpu_ns: status.agent_cpu_ns,
-                process_cpu_ns: status.process_cpu_ns,
             });
         }
         self.status = Some(*status);
@@ -204,9 +202,8 @@ impl Course {
     }
 
     pub(super) fn agent_cost(&self) -> Option<f64> {
-        let (status, former, _) = self.span()?;
-        let process = status.process_cpu_ns.checked_sub(former.process_cpu_ns)?;
+        let (status, former, seconds) = self.span()?;
         let agent = status.agent_cpu_ns.checked_sub(former.agent_cpu_ns)?;
-        (process > 0).then(|| (agent as f64 / process as f64).min(1.0))
+        Some(agent as f64 / 1e9 / seconds)
     }
 }

@@ -88,7 +88,7 @@ impl Session {
         self.course.samples_per_second()
     }
 
-    /// The agent's share of the process's CPU time over the last ten seconds.
+    /// CPU time of the agent over the last ten seconds, as a share of one core.
     #[must_use]
     pub fn agent_cost(&self) -> Option<f64> {
         self.course.agent_cost()

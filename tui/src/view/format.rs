@@ -132,6 +132,11 @@ pub fn ratio(ratio: &Ratio) -> Figure {
 pub fn lifetime(lifetime: &Lifetime) -> Figure {
     match *lifetime {
         Lifetime::Unknown => Figure::unknown(),
+        // A bound of nothing says nothing.
+        Lifetime::Beyond { ns: bound, .. } if bound < 1.0 => Figure::unknown(),
+        Lifetime::Median { low_ns: bound, high_ns, .. } if bound < 1.0 && !high_ns.is_finite() => {
+            Figure::unknown()
+        }
         Lifetime::Beyond { ns, samples } => Figure {
             value: format!("> {}", duration(ns, 2, Rounding::Down)),
             interval: String::new(),
@@ -202,6 +207,8 @@ pub fn duration(ns: f64, digits: usize, rounding: Rounding) -> String {
     let ns = if ns.is_finite() { ns.max(0.0) } else { 0.0 };
     for (unit, size, below) in UNITS {
         let rounded = significant(ns / size, digits, rounding);
+        // Half a millisecond has two digits; with one the smaller unit goes on.
+        let below = if digits < 2 && size == 1e3 { 1e6 } else { below };
         if rounded * size < below {
             return format!("{} {unit}", shown(rounded, digits));
         }

@@ -73,6 +73,11 @@ fn unknown_is_a_dash_and_exact_has_no_interval() {
     assert_eq!(estimate(&Estimate::Exact { value: 0.0 }, Unit::Bytes).to_string(), "0 B");
     assert_eq!(ratio(&Ratio::Unknown).to_string(), "–");
     assert_eq!(lifetime(&Lifetime::Unknown).to_string(), "–");
+    let open = Lifetime::Median { ns: 5.0, low_ns: 0.0, high_ns: f64::INFINITY, samples: 1 };
+    assert_eq!(lifetime(&open).to_string(), "–");
+    assert_eq!(lifetime(&Lifetime::Beyond { ns: 0.0, samples: 9 }).to_string(), "–");
+    assert_eq!(duration(4.4e5, 1, Rounding::Nearest), "400 µs");
+    assert_eq!(duration(4.4e5, 2, Rounding::Nearest), "0.4 ms");
 }
 
 #[test]

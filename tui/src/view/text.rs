@@ -84,6 +84,9 @@ pub fn keep_name(name: &str, columns: usize) -> Cow<'_, str> {
     if width(name) <= columns {
         return Cow::Borrowed(name);
     }
+    if let Some(short) = without_qualification(name) {
+        return Cow::Owned(keep_name(&short, columns).into_owned());
+    }
     let cuts = path_separators(name);
     if let Some(&first) = cuts.first() {
         let head = &name[..first];
@@ -107,7 +110,59 @@ pub fn keep_name(name: &str, columns: usize) -> Cow<'_, str> {
     keep_start(name, columns)
 }
 
-/// Where `::` separates a path's segments, outside `<…>`, `(…)` and `[…]`.
+/// `<a::Type<T> as b::Trait<U>>::f` as `Type::f`, or as `Trait::f` where the type
+/// is a parameter: one letter or two. `None` for names of another form.
+fn without_qualification(name: &str) -> Option<String> {
+    let inside = name.strip_prefix('<')?;
+    let mut depth = 1usize;
+    let bytes = inside.as_bytes();
+    let end = bytes.iter().enumerate().position(|(i, &b)| {
+        match b {
+            b'<' => depth += 1,
+            b'>' if i > 0 && bytes[i - 1] == b'-' => {}
+            b'>' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })?;
+    let rest = inside[end + 1..].strip_prefix("::")?;
+    let (of, by) = match top_level_as(&inside[..end]) {
+        Some((of, by)) => (of, Some(by)),
+        None => (&inside[..end], None),
+    };
+    let of = last_segment(of);
+    let named = by.filter(|_| of.len() <= 2 || !of.starts_with(char::is_alphabetic));
+    Some(format!("{}::{rest}", named.map_or(of, last_segment)))
+}
+
+/// The two sides of an `as` that stands in no bracket.
+fn top_level_as(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0usize;
+    let bytes = text.as_bytes();
+    for (i, &b) in bytes.iter().enumerate() {
+        match b {
+            b'<' | b'(' | b'[' => depth += 1,
+            b'>' if i > 0 && bytes[i - 1] == b'-' => {}
+            b'>' | b')' | b']' => depth = depth.saturating_sub(1),
+            b' ' if depth == 0 && text[i..].starts_with(" as ") => {
+                return Some((&text[..i], &text[i + 4..]));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The last segment of a path, without type parameters.
+fn last_segment(path: &str) -> &str {
+    let start = path_separators(path).last().map_or(0, |cut| cut + 2);
+    let segment = &path[start..];
+    segment.split('<').next().filter(|s| !s.is_empty()).unwrap_or(segment)
+}
+
+/// Where `::` separates a path's segments, outside `<…>`, `(…)` and `[…]`. What
+/// stands in braces (`{{closure}}`) says nothing without the function before it
+/// and is no segment of its own.
 fn path_separators(name: &str) -> Vec<usize> {
     let bytes = name.as_bytes();
     let mut depth = 0usize;
@@ -118,7 +173,12 @@ fn path_separators(name: &str) -> Vec<usize> {
             // An arrow closes nothing.
             b'>' if i > 0 && bytes[i - 1] == b'-' => {}
             b'>' | b')' | b']' => depth = depth.saturating_sub(1),
-            b':' if depth == 0 && bytes.get(i + 1) == Some(&b':') => cuts.push(i),
+            b':' if depth == 0
+                && bytes.get(i + 1) == Some(&b':')
+                && bytes.get(i + 2) != Some(&b'{') =>
+            {
+                cuts.push(i);
+            }
             _ => {}
         }
     }
@@ -181,7 +241,18 @@ mod tests {
         assert_eq!(keep_name(name, 16), "alloc::…::insert");
         assert_eq!(keep_name(name, 10), "…::insert");
         assert_eq!(keep_name(name, 4), "ins…");
-        assert_eq!(keep_name("<Foo as a::b::Bar>::run", 12), "…::run");
+        assert_eq!(keep_name("<Foo as a::b::Bar>::run", 12), "Foo::run");
+        let handler = "<F as axum::handler::Handler<(M,T1),S>>::call";
+        assert_eq!(keep_name(handler, 20), "Handler::call");
+        let bytes = "<bytes::bytes::Bytes as core::convert::From<alloc::vec::Vec<u8>>>::from";
+        assert_eq!(keep_name(bytes, 20), "Bytes::from");
+        assert_eq!(
+            keep_name("<a::b::Type<fn() -> u8>>::new::{{closure}}", 25),
+            "Type::new::{{closure}}"
+        );
+        assert_eq!(keep_name("<[T] as a::ToOwned>::to_owned", 20), "ToOwned::to_owned");
+        assert_eq!(keep_name("<broken as ", 5), "<bro…");
+        assert_eq!(keep_name("orders::http::serve::{{closure}}", 25), "…::serve::{{closure}}");
         assert_eq!(keep_name("a_c_function_name", 8), "a_c_fun…");
     }
 

@@ -46,6 +46,34 @@ fn inlined_functions_are_frames() {
 }
 
 #[test]
+fn stacks_begin_where_rust_enters_the_program() {
+    let mut f = Fixture::new(1);
+    let begin = "std::sys::backtrace::__rust_begin_short_backtrace";
+    let call = "core::ops::function::FnOnce::call_once";
+    let stack = f.stack(&[
+        "_start",
+        "main",
+        "std::rt::lang_start",
+        begin,
+        call,
+        "app::main",
+        call,
+        "app::f",
+    ]);
+    f.alloc(stack, 10);
+    let early = f.stack(&["_start", "main", begin, "std::rt::init"]);
+    f.alloc(early, 10);
+    f.report();
+    let names: Vec<Vec<String>> =
+        query::stacks(&f.session, &[], query::Direction::Callers, query::Metric::InUseBytes, "")
+            .into_iter()
+            .map(|(path, _)| path.iter().map(|l| l.function.to_string()).collect())
+            .collect();
+    assert!(names.contains(&vec!["app::main".into(), call.into(), "app::f".into()]), "{names:?}");
+    assert_eq!(names.iter().map(Vec::len).max(), Some(3));
+}
+
+#[test]
 fn stacks_without_program_code_are_said_to_be_so() {
     let mut f = Fixture::new(1);
     let stack = f.stack(&["_start", "std::rt::init", "malloc"]);

@@ -1,0 +1,295 @@
+//! Our own unwinder, for ordinary frames on x86-64.
+//!
+//! What the tables say about a return address comes down to a **rule** of one
+//! word: the caller's stack pointer is sp or rbp plus an offset, the return
+//! address lies below it, and rbp is saved in a slot or is not. Rules are kept in
+//! a cache for the whole process; a miss finds the module by `_dl_find_object`
+//! (lock-free, glibc 2.35 and later), its table by binary search, and evaluates
+//! one row, all storage on the stack. Everything else in the tables (expressions,
+//! signal frames, other registers) gives no rule, and the walk gives up.
+//!
+//! **The cache** is direct-mapped: two words a slot, the rule and the address
+//! xor-ed with it. Threads read and write them relaxed and without order; a torn
+//! pair does not give the address back and counts as a miss.
+//!
+//! **Reads** of the stack are bounded: each frame lies above the one before it
+//! and below the end of the thread's stack. So a rule that is stale, of code that
+//! was unloaded and whose place was taken (until the agent's thread notices and
+//! calls [`forget`]), gives a wrong frame at worst. The end is found without
+//! asking the system: glibc puts a thread's control block at the end of its stack;
+//! the main thread's stack lies above its control block and ends where the loader
+//! says. A stack that the program switched to by itself has no known end; there
+//! the walk relies on the tables alone, as every unwinder does.
+
+use super::Stack;
+use gimli::{
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Pointer, ReaderOffset,
+    Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow,
+    X86_64,
+};
+use std::sync::atomic::{
+    AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+const SLOT_BITS: u32 = 13;
+const SLOTS: usize = 1 << SLOT_BITS;
+
+static KEYS: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
+static RULES: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
+
+/// `_dl_find_object`, or 0 where there is none: see [`prime`].
+static FIND: AtomicUsize = AtomicUsize::new(0);
+
+/// What `_dl_find_object` tells: glibc's `struct dl_find_object`.
+#[repr(C)]
+struct Found {
+    flags: u64,
+    map_start: usize,
+    map_end: usize,
+    link_map: usize,
+    /// The module's `.eh_frame_hdr`.
+    eh_frame: usize,
+    reserved: [u64; 7],
+}
+
+type Find = unsafe extern "C" fn(usize, *mut Found) -> i32;
+
+/// How to go from a frame to its caller: bits 0–2 are flags, 8–31 the offset of
+/// the caller's stack pointer, 32–55 that of rbp's slot from there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Rule(u64);
+
+impl Rule {
+    /// No rule: the walk gives up.
+    const NONE: Self = Self(1);
+    /// The thread's first function.
+    const FIRST: Self = Self(2);
+    const VALID: u64 = 4;
+    const FROM_RBP: u64 = 8;
+    const RBP_SAVED: u64 = 16;
+
+    fn new(from_rbp: bool, offset: i64, rbp_slot: Option<i64>) -> Self {
+        let field = |value: i64| (value as u64) & 0xff_ffff;
+        let fits = |value: i64| (-0x80_0000..0x80_0000).contains(&value);
+        if !fits(offset) || !rbp_slot.is_none_or(fits) {
+            return Self::NONE;
+        }
+        Self(
+            Self::VALID
+                | if from_rbp { Self::FROM_RBP } else { 0 }
+                | if rbp_slot.is_some() { Self::RBP_SAVED } else { 0 }
+                | field(offset) << 8
+                | field(rbp_slot.unwrap_or(0)) << 32,
+        )
+    }
+
+    const fn offset(self) -> isize {
+        (((self.0 << 32).cast_signed()) >> 40) as isize
+    }
+
+    const fn rbp_slot(self) -> isize {
+        (((self.0 << 8).cast_signed()) >> 40) as isize
+    }
+
+    const fn has(self, flag: u64) -> bool {
+        self.0 & flag != 0
+    }
+}
+
+/// Room for a row's rules: the callee-saved registers, the return address, rsp.
+struct OnStack;
+
+impl<T: ReaderOffset> UnwindContextStorage<T> for OnStack {
+    type Rules = [(Register, RegisterRule<T>); 16];
+    type Stack = [UnwindTableRow<T, Self>; 4];
+}
+
+/// What the tables say about `pc`.
+#[cold]
+#[inline(never)]
+fn look_up(find: usize, pc: usize) -> Rule {
+    // SAFETY: `find` is the address that `prime` found under that name.
+    let find: Find = unsafe { std::mem::transmute::<usize, Find>(find) };
+    let mut found =
+        Found { flags: 0, map_start: 0, map_end: 0, link_map: 0, eh_frame: 0, reserved: [0; 7] };
+    // SAFETY: any address may be asked for, and `found` is valid for writing.
+    if unsafe { find(pc, &raw mut found) } != 0 || found.eh_frame == 0 {
+        return Rule::NONE;
+    }
+    let table = |at: usize| {
+        let bytes = found.map_end.checked_sub(at).filter(|_| at >= found.map_start)?;
+        // SAFETY: the module of a frame that is being executed is mapped, and so is
+        // its table; what is read lies between the table and the module's end.
+        Some(unsafe { std::slice::from_raw_parts(at as *const u8, bytes) })
+    };
+    (|| {
+        let bases = BaseAddresses::default().set_eh_frame_hdr(found.eh_frame as u64);
+        let header = EhFrameHdr::new(table(found.eh_frame)?, NativeEndian).parse(&bases, 8).ok()?;
+        let Pointer::Direct(at) = header.eh_frame_ptr() else { return None };
+        let bases = bases.set_eh_frame(at);
+        let frames: EhFrame<EndianSlice<'_, NativeEndian>> =
+            EhFrame::new(table(at as usize)?, NativeEndian);
+        let mut context: UnwindContext<usize, OnStack> = UnwindContext::new_in();
+        let fde = header
+            .table()?
+            .fde_for_address(&frames, &bases, pc as u64, EhFrame::cie_from_offset)
+            .ok()?;
+        if fde.is_signal_trampoline() {
+            return None;
+        }
+        let row = fde.unwind_info_for_address(&frames, &bases, &mut context, pc as u64).ok()?;
+        rule_of(row)
+    })()
+    .unwrap_or(Rule::NONE)
+}
+
+fn rule_of(row: &UnwindTableRow<usize, OnStack>) -> Option<Rule> {
+    match row.register(X86_64::RA) {
+        Some(RegisterRule::Undefined) => return Some(Rule::FIRST),
+        Some(RegisterRule::Offset(-8)) => {}
+        _ => return None,
+    }
+    let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return None };
+    let from_rbp = match *register {
+        X86_64::RSP => false,
+        X86_64::RBP => true,
+        _ => return None,
+    };
+    let rbp_slot = match row.register(X86_64::RBP) {
+        Some(RegisterRule::Offset(slot)) => Some(slot),
+        None | Some(RegisterRule::SameValue | RegisterRule::Undefined) => None,
+        Some(_) => return None,
+    };
+    Some(Rule::new(from_rbp, *offset, rbp_slot))
+}
+
+#[inline]
+fn rule(find: usize, pc: usize) -> Rule {
+    let at = ((pc as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SLOT_BITS)) as usize;
+    let known = RULES[at].load(Relaxed);
+    if KEYS[at].load(Relaxed) ^ known == pc as u64 {
+        return Rule(known);
+    }
+    let rule = look_up(find, pc);
+    RULES[at].store(rule.0, Relaxed);
+    KEYS[at].store(pc as u64 ^ rule.0, Relaxed);
+    rule
+}
+
+unsafe extern "C" {
+    /// Where the main thread's stack ends: the loader's.
+    static __libc_stack_end: usize;
+}
+
+/// The end of the stack that `sp` points into, on a stack of glibc's.
+#[inline]
+fn stack_end(sp: usize) -> usize {
+    let control_block: usize;
+    // SAFETY: the word at fs:0 is the address of the thread's control block.
+    unsafe {
+        std::arch::asm!("mov {}, fs:[0]", out(reg) control_block,
+            options(nostack, preserves_flags, readonly));
+    }
+    if sp < control_block {
+        return control_block;
+    }
+    // SAFETY: the loader wrote it before the program began.
+    unsafe { __libc_stack_end }
+}
+
+/// Adds the calling thread's return addresses to `stack`, as [`super::capture`]
+/// says; false if it met a frame for which there is no rule.
+#[inline(never)]
+pub fn walk(stack: &mut Stack, inner: usize, depth: usize) -> bool {
+    let find = FIND.load(Acquire);
+    if find == 0 {
+        return false;
+    }
+    let (mut pc, mut sp, mut rbp): (usize, usize, usize);
+    // SAFETY: reads three registers.
+    unsafe {
+        std::arch::asm!("lea {}, [rip]", "mov {}, rsp", "mov {}, rbp",
+            out(reg) pc, out(reg) sp, out(reg) rbp, options(nostack, preserves_flags));
+    }
+    let end = stack_end(sp);
+    let word = |at: usize| {
+        // SAFETY: for both calls below, `at` is aligned, and lies above our own stack
+        // pointer and below the end of the stack, which is mapped in between.
+        unsafe { *(at as *const usize) }
+    };
+    loop {
+        let rule = rule(find, pc);
+        if rule == Rule::FIRST {
+            return true;
+        }
+        if !rule.has(Rule::VALID) {
+            return false;
+        }
+        let from = if rule.has(Rule::FROM_RBP) { rbp } else { sp };
+        let caller_sp = from.wrapping_add_signed(rule.offset());
+        if caller_sp <= sp || caller_sp > end || caller_sp % 8 != 0 {
+            return false;
+        }
+        let return_address = word(caller_sp - 8);
+        if rule.has(Rule::RBP_SAVED) {
+            let slot = caller_sp.wrapping_add_signed(rule.rbp_slot());
+            if slot < sp || slot >= caller_sp || slot % 8 != 0 {
+                return false;
+            }
+            rbp = word(slot);
+        }
+        if return_address == 0 {
+            return true;
+        }
+        sp = caller_sp;
+        if sp > inner && !stack.push(return_address, depth) {
+            return true;
+        }
+        // It points behind the call, which may be the function's last instruction.
+        pc = return_address - 1;
+    }
+}
+
+/// Looks for the loader's function. May allocate.
+pub fn prime() {
+    // SAFETY: the name ends with a zero byte.
+    let find = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
+    // Partner: the Acquire in `walk`; the function itself is older than both.
+    FIND.store(find as usize, Release);
+}
+
+/// Empties the cache. A walk that runs meanwhile may put an old rule back; the
+/// next change of the loader's list empties it again.
+pub fn forget() {
+    for (key, rule) in KEYS.iter().zip(&RULES) {
+        key.store(0, Relaxed);
+        rule.store(0, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_keep_their_offsets() {
+        for (offset, slot) in [(16, Some(-16)), (8, None), (0x7f_ff00, Some(-0x7f_ff00))] {
+            for from_rbp in [false, true] {
+                let rule = Rule::new(from_rbp, offset, slot);
+                assert_eq!(rule.offset() as i64, offset);
+                assert_eq!(rule.rbp_slot() as i64, slot.unwrap_or(0));
+                assert_eq!(rule.has(Rule::FROM_RBP), from_rbp);
+                assert_eq!(rule.has(Rule::RBP_SAVED), slot.is_some());
+                assert!(rule.has(Rule::VALID));
+            }
+        }
+        assert_eq!(Rule::new(false, 1 << 23, None), Rule::NONE);
+    }
+
+    #[test]
+    fn an_address_without_tables_has_no_rule() {
+        prime();
+        assert_eq!(rule(FIND.load(Relaxed), 0x10), Rule::NONE);
+    }
+}

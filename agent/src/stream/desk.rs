@@ -1,0 +1,303 @@
+//! What the agent's thread does, turn by turn: wait, let viewers in, hear them, do
+//! the books, tell the viewers.
+
+use super::ledger::Ledger;
+use super::modules::Modules;
+use super::peer::{Peer, Sources};
+use super::server::Server;
+use super::threads::Threads;
+use super::{ENDPOINT, Errand, MAX_PEERS};
+use crate::engine::{Engine, sys, unwind};
+use heaptop_protocol::message::{
+    AgentKind, FromAgent, FromViewer, Hello, History, Losses, MAGIC, Mark, ProfileCommand,
+    Sampling, Status, Stopped,
+};
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// While many samples come in: more than [`MANY`] a pass.
+const BUSY_MS: i32 = 10;
+const MANY: usize = 1000;
+/// While some do.
+const USUAL_MS: i32 = 50;
+/// While none do.
+const IDLE_MS: i32 = 100;
+/// Between two looks at memory and thread names.
+const SLOW_NS: u64 = 1_000_000_000;
+
+/// All that the thread works with.
+pub struct Desk {
+    engine: &'static Engine,
+    ledger: Ledger,
+    modules: Modules,
+    threads: Threads,
+    server: Option<Server>,
+    peers: Vec<Peer>,
+    notices: Vec<String>,
+    rss_bytes: Option<u64>,
+    slow_ns: u64,
+    stopped: bool,
+}
+
+impl Desk {
+    /// With the socket open, if it can be.
+    pub fn new(errand: Errand) -> Self {
+        let Errand { engine, ledger, directories, notices } = errand;
+        for sentence in &notices {
+            write_error(sentence);
+        }
+        let mut desk = Self {
+            engine,
+            ledger,
+            modules: Modules::default(),
+            threads: Threads::default(),
+            server: None,
+            peers: Vec::new(),
+            notices,
+            rss_bytes: None,
+            slow_ns: 0,
+            stopped: false,
+        };
+        desk.open(&directories);
+        desk
+    }
+
+    fn open(&mut self, directories: &[PathBuf]) {
+        match Server::open(directories) {
+            Ok(server) => {
+                let path = server.path().to_owned();
+                unlink_at_exit(&path);
+                let _ = ENDPOINT.set(Ok(path));
+                self.server = Some(server);
+            }
+            Err(why) => {
+                let _ = ENDPOINT.set(Err(why));
+            }
+        }
+    }
+
+    /// One round: some milliseconds of waiting, then what has come up.
+    pub fn turn(&mut self) {
+        self.wait();
+        let now_ns = sys::monotonic_ns();
+        if let Some(server) = &self.server {
+            while self.peers.len() < MAX_PEERS
+                && let Some(stream) = server.accept()
+            {
+                self.peers.push(Peer::new(stream, self.hello(), now_ns));
+            }
+        }
+        self.listen(now_ns);
+        self.ledger.pass();
+        if self.ledger.thin() {
+            self.peers.iter_mut().for_each(Peer::want_snapshot);
+        }
+        let slow = now_ns.saturating_sub(self.slow_ns) >= SLOW_NS;
+        if (slow || !self.ledger.new_stacks().is_empty()) && self.modules.refresh() {
+            unwind::forget();
+        }
+        if !self.ledger.new_stacks().is_empty() {
+            for &stack in self.ledger.new_stacks() {
+                let raw = self.ledger.raw(stack);
+                self.engine.callstacks.rewrite(raw, |pc| self.modules.place(pc));
+            }
+        }
+        if slow {
+            self.slow_ns = now_ns;
+            self.rss_bytes = resident_bytes();
+            self.threads.refresh(self.engine);
+        }
+        if let Some(point) = self.ledger.tick(self.rss_bytes) {
+            self.tell_all(&History { whole: false, points: vec![point] }.into());
+        }
+        let status = self.status();
+        let sources = Sources {
+            engine: self.engine,
+            ledger: &self.ledger,
+            modules: &self.modules,
+            threads: &self.threads,
+            status: &status,
+        };
+        self.peers.retain_mut(|peer| {
+            peer.follow(&sources, now_ns);
+            peer.flush().is_ok()
+        });
+    }
+
+    fn wait(&self) {
+        let timeout = match self.ledger.events().len() {
+            0 => IDLE_MS,
+            1..MANY => USUAL_MS,
+            _ => BUSY_MS,
+        };
+        let watch = |fd: i32, writes: bool| libc::pollfd {
+            fd,
+            events: libc::POLLIN | if writes { libc::POLLOUT } else { 0 },
+            revents: 0,
+        };
+        let mut fds: Vec<libc::pollfd> = self
+            .peers
+            .iter()
+            .map(|p| {
+                let (fd, writes) = p.poll();
+                watch(fd.as_raw_fd(), writes)
+            })
+            .collect();
+        if self.peers.len() < MAX_PEERS
+            && let Some(server) = &self.server
+        {
+            let interprocess::local_socket::Listener::UdSocket(l) = server.listener();
+            fds.push(watch(l.as_fd().as_raw_fd(), false));
+        }
+        // SAFETY: `fds` is a slice of the length given.
+        unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout) };
+    }
+
+    fn listen(&mut self, now_ns: u64) {
+        let mut wanted = Vec::new();
+        for (i, peer) in std::mem::take(&mut self.peers).into_iter().enumerate() {
+            let mut peer = peer;
+            if let Ok(commands) = peer.listen(now_ns) {
+                wanted.extend(commands.into_iter().map(|c| (i, c)));
+                self.peers.push(peer);
+            }
+        }
+        for (_, command) in wanted {
+            self.obey(command);
+        }
+    }
+
+    fn obey(&mut self, command: FromViewer) {
+        let (interval, on) = (self.engine.interval(), self.engine.rate().interval.is_some());
+        match command {
+            FromViewer::Hello(_) => {}
+            FromViewer::SetInterval(c) => self.engine.set_rate(c.interval, on),
+            FromViewer::SetSampling(c) => self.engine.set_rate(interval, c.on && !self.stopped),
+            FromViewer::Profile(ProfileCommand::Start) => {
+                self.forget();
+                self.engine.set_rate(interval, !self.stopped);
+            }
+            FromViewer::Profile(ProfileCommand::Stop) => self.engine.set_rate(interval, false),
+            FromViewer::Profile(ProfileCommand::Discard) => self.forget(),
+            FromViewer::SetMark(c) => {
+                self.tell_all(&Mark { at: self.ledger.now(), label: c.label }.into());
+            }
+            FromViewer::WantSnapshot(_) => self.peers.iter_mut().for_each(Peer::want_snapshot),
+        }
+    }
+
+    fn forget(&mut self) {
+        self.ledger.discard();
+        self.tell_all(&History { whole: true, points: Vec::new() }.into());
+        self.peers.iter_mut().for_each(Peer::want_snapshot);
+    }
+
+    fn tell_all(&mut self, message: &FromAgent) {
+        for peer in &mut self.peers {
+            peer.tell(message.clone());
+        }
+    }
+
+    /// Sampling is over, for this reason.
+    pub fn stopped(&mut self, reason: &str) {
+        self.engine.set_rate(self.engine.interval(), false);
+        self.stopped = true;
+        self.tell_all(&Stopped { reason: reason.to_owned() }.into());
+        for peer in &mut self.peers {
+            let _ = peer.flush();
+        }
+    }
+
+    fn hello(&self) -> FromAgent {
+        let now = self.ledger.now();
+        let engine = self.engine;
+        Hello {
+            magic: MAGIC,
+            version: heaptop_protocol::VERSION,
+            agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+            kind: AgentKind::Linked,
+            name: if engine.name.is_empty() { executable() } else { engine.name.to_owned() },
+            pid: std::process::id(),
+            uptime_ns: now.time_ns,
+            started_unix_ns: sys::unix_ns().saturating_sub(now.time_ns),
+            nursery_bytes: engine.nursery.bytes,
+            phase_bytes: engine.nursery.phase_bytes,
+            max_young_bytes: engine.nursery.max_young_bytes,
+            depth: engine.depth as u32,
+            memory_bound_bytes: engine.memory_bytes as u64,
+            notices: self.notices.clone(),
+        }
+        .into()
+    }
+
+    fn status(&self) -> Status {
+        let engine = self.engine;
+        Status {
+            at: self.ledger.now(),
+            cycle: self.ledger.cycle(),
+            sampling: match engine.rate().interval {
+                Some(_) => Sampling::On,
+                None if self.stopped => Sampling::Stopped,
+                None => Sampling::Paused,
+            },
+            interval: engine.interval(),
+            samples: engine.samples(),
+            totals: *self.ledger.totals(),
+            live_blocks: u64::from(engine.tracker.live()),
+            rss_bytes: self.rss_bytes,
+            agent_bytes: (engine.bytes_touched() + self.ledger.bytes_touched()) as u64,
+            agent_cpu_ns: sys::thread_cpu_ns() + engine.cost_ns(),
+            process_cpu_ns: sys::process_cpu_ns(),
+            losses: Losses {
+                births: engine.tracker.lost(),
+                stacks: self.ledger.unplaced(),
+                unsent: 0,
+                thinned: self.ledger.thinned(),
+            },
+        }
+    }
+}
+
+/// A line on standard error, by one plain write.
+fn write_error(sentence: &str) {
+    let line = format!("{sentence}\n");
+    // SAFETY: the line is readable for its length; failure is of no concern.
+    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+}
+
+/// Removes the socket when the program exits in an orderly way.
+fn unlink_at_exit(path: &std::path::Path) {
+    use std::os::unix::ffi::OsStrExt;
+    static PATH: OnceLock<std::ffi::CString> = OnceLock::new();
+    extern "C" fn unlink() {
+        // A forked child that exits must leave its parent's socket alone.
+        if let Some(path) = PATH.get()
+            && Engine::running().is_some()
+        {
+            // SAFETY: the path ends with a zero byte.
+            unsafe { libc::unlink(path.as_ptr()) };
+        }
+    }
+    if let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes())
+        && PATH.set(path).is_ok()
+    {
+        // SAFETY: the function has the type asked for and lives for ever.
+        unsafe { libc::atexit(unlink) };
+    }
+}
+
+fn executable() -> String {
+    std::fs::read_link("/proc/self/exe")
+        .ok()
+        .and_then(|p| Some(p.file_name()?.to_string_lossy().into_owned()))
+        .unwrap_or_default()
+}
+
+fn resident_bytes() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    // SAFETY: no memory involved.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    pages.checked_mul(u64::try_from(page).ok()?)
+}

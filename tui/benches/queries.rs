@@ -1,13 +1,13 @@
 //! What the viewer costs: `cargo bench -p heaptop --bench queries`.
 //!
 //! Targets of 500 to 100,000 callstacks of 30 frames, a callsite for every six of
-//! them, with names. Their blocks live from microseconds to the whole half minute
+//! them (or one for each, or for all), with names. Their blocks live from microseconds to the whole half minute
 //! that they are watched for; in that time the totals of a tenth of all callstacks
 //! change twice a second. Every figure is the median of several runs. Nothing is
 //! asserted: machines differ.
 
 use heaptop::app::{App, Message, Options};
-use heaptop::query::{self, Column, Direction, Metric, Question};
+use heaptop::query::{self, Callsites, Column, Direction, Metric, NodeKey, Question};
 use heaptop::session::names::{Named, Symbol};
 use heaptop::session::{Input, Session};
 use heaptop::view;
@@ -27,6 +27,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 const DEPTH: u64 = 30;
+/// Callstacks that end in the same callsite.
 const STACKS_OF_A_SITE: u64 = 6;
 const RUNS: usize = 7;
 /// Refreshes a second, as the terminal loop asks for them.
@@ -45,7 +46,7 @@ struct Target {
 }
 
 impl Target {
-    fn new(stacks: u64) -> Self {
+    fn new(stacks: u64, sites: u64) -> Self {
         let mut target = Self {
             session: Session::new(),
             stacks,
@@ -57,7 +58,7 @@ impl Target {
             all: Totals::default(),
         };
         target.greet();
-        target.define();
+        target.define(sites);
         let at = target.at;
         target.say(SnapshotBegin { at });
         target.say(SnapshotEnd { at, blocks: 0 });
@@ -111,17 +112,16 @@ impl Target {
 
     /// Callstacks that fan out: of each depth there are more functions than of the
     /// one before.
-    fn define(&mut self) {
-        let sites = (self.stacks / STACKS_OF_A_SITE).max(1);
+    fn define(&mut self, sites: u64) {
         let mut frames = std::collections::BTreeSet::new();
         for id in 0..self.stacks {
             let mut path: Vec<u64> = (0..DEPTH - 1)
                 .map(|depth| {
                     let function = self.roll(1 + depth * depth / 4);
-                    depth << 32 | function
+                    (depth << 32) | function
                 })
                 .collect();
-            path.push(DEPTH << 32 | id % sites);
+            path.push((DEPTH << 32) | (id % sites));
             frames.extend(path.iter().copied());
             let frames =
                 path.into_iter().map(|offset| Frame { module: ModuleId(1), offset }).collect();
@@ -252,12 +252,15 @@ fn time<T>(
     times[RUNS / 2]
 }
 
+/// What a screen asks for.
 fn ask(session: &Session, question: &Question) {
-    black_box(query::callsites(session, question));
+    black_box(Callsites::ask(session, question).table(0..80));
 }
 
-fn tree(session: &Session, direction: Direction) {
-    black_box(query::callers(session, &[], direction, Metric::InUseBytes, ""));
+/// A tree as it opens by itself, or all of it.
+fn tree(session: &Session, focus: &[NodeKey], direction: Direction, whole: bool) {
+    let open = |branch: query::Branch| whole || branch.depth == 0 || branch.share >= 0.2;
+    black_box(query::tree(session, focus, direction, Metric::InUseBytes, "", open));
 }
 
 fn print(stacks: u64, what: &str, time: Duration) {
@@ -265,7 +268,7 @@ fn print(stacks: u64, what: &str, time: Duration) {
 }
 
 fn measure(stacks: u64) {
-    let target = &mut Target::new(stacks);
+    let target = &mut Target::new(stacks, (stacks / STACKS_OF_A_SITE).max(1));
     let events = 100_000;
     let ingest = time(
         target,
@@ -303,10 +306,25 @@ fn measure(stacks: u64) {
     let everything =
         time(target, |t| t.go_on(t.stacks), |t, ()| ask(&t.session, &Question::default()));
     print(stacks, "callsites after every callstack changed", everything);
-    for (what, direction) in
-        [("tree of callers", Direction::Callers), ("tree of callees", Direction::Callees)]
-    {
-        print(stacks, what, time(target, |t| t.go_on(250), |t, ()| tree(&t.session, direction)));
+    let whole = time(
+        target,
+        |t| t.go_on(250),
+        |t, ()| {
+            black_box(query::callsites(&t.session, &Question::default()));
+        },
+    );
+    print(stacks, "callsites, all of the rows", whole);
+    let top = Callsites::ask(&target.session, &Question::default()).table(0..1).rows[0].key;
+    for (what, focus, direction, whole) in [
+        ("callers of the largest callsite", &[top][..], Direction::Callers, false),
+        ("callees of the largest callsite", &[top], Direction::Callees, false),
+        ("tree of all callers", &[], Direction::Callers, false),
+        ("tree of all callees", &[], Direction::Callees, false),
+        ("tree of all callers, all open", &[], Direction::Callers, true),
+        ("tree of all callees, all open", &[], Direction::Callees, true),
+    ] {
+        let work = |t: &mut Target, ()| tree(&t.session, focus, direction, whole);
+        print(stacks, what, time(target, |t| t.go_on(250), work));
     }
 
     let mut app = App::new(Options { color: true, ascii: false });
@@ -342,5 +360,13 @@ fn measure(stacks: u64) {
 fn main() {
     for stacks in [500, 1_000, 10_000, 100_000] {
         measure(stacks);
+    }
+    let stacks = 100_000;
+    for (sites, what) in
+        [(1, "callsites, when there is one"), (stacks, "callsites, one for each callstack")]
+    {
+        let target = &mut Target::new(stacks, sites);
+        let question = Question::default();
+        print(stacks, what, time(target, |t| t.go_on(250), |t, ()| ask(&t.session, &question)));
     }
 }

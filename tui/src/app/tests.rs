@@ -3,6 +3,7 @@
 use super::*;
 use crate::query::Direction;
 use crate::session::Session;
+use crate::session::figures::Estimate;
 use crate::session::fixture::Fixture;
 use crossterm::event::{KeyCode, KeyEventKind, KeyModifiers};
 
@@ -212,7 +213,7 @@ fn an_exports_total_is_the_sum_of_its_stacks() {
         let mut app = app(&f.session);
         let request = exported(press(&mut app, &f.session, &keys));
         let value = request.stacks.iter().map(|(_, w)| w).sum::<f64>();
-        assert_eq!(request.total, crate::session::figures::Estimate::Exact { value });
+        assert_eq!(request.total, Estimate::Exact { value });
     }
 }
 
@@ -311,4 +312,100 @@ fn reset_is_the_start() {
     assert!(!app.paused() && !app.order_held());
     assert_eq!(app.columns().1, 0);
     assert_eq!(app.table().unwrap().rows.len(), 2);
+}
+
+/// 300 callsites, the largest first: `site000` …
+fn many() -> Fixture {
+    let mut f = Fixture::new(1);
+    for i in 0..300 {
+        let stack = f.stack(&["main", &format!("site{i:03}")]);
+        f.alloc(stack, 100_000 - i);
+    }
+    f.pass(1.0);
+    f
+}
+
+#[test]
+fn of_a_long_table_what_is_near_is_asked_for() {
+    let mut f = many();
+    let mut app = app(&f.session);
+    let shown = |app: &App| {
+        let Screen::Callsites(cursor) = app.screen() else { panic!("{:?}", app.screen()) };
+        let page = usize::from(app.rooms().body);
+        let table = app.table().unwrap();
+        assert!(table.covers(&(cursor.offset()..cursor.offset() + page)));
+        assert!(table.rows.len() < 150 && table.len == 300, "{}", table.rows.len());
+        app.selected_row().unwrap().label.function.to_string()
+    };
+    assert_eq!(shown(&app), "site000");
+    press(&mut app, &f.session, &[KeyCode::End]);
+    assert_eq!(shown(&app), "site299");
+    press(&mut app, &f.session, &[c('k')]);
+    assert_eq!(shown(&app), "site298");
+    // It goes to the top of the table, and the selection with it.
+    let stack = f.stack(&["main", "site298"]);
+    f.alloc(stack, 1_000_000);
+    f.pass(1.0);
+    app.update(Message::Refresh, &f.session);
+    assert_eq!(shown(&app), "site298");
+    press(&mut app, &f.session, &[c('j')]);
+    assert_eq!(shown(&app), "site000");
+    for _ in 0..12 {
+        press(&mut app, &f.session, &[KeyCode::PageDown]);
+        shown(&app);
+    }
+    let here = shown(&app);
+    app.update(Message::Resize(80, 60), &f.session);
+    assert_eq!(shown(&app), here);
+    press(&mut app, &f.session, &[c('S')]);
+    assert_eq!(shown(&app), here, "the selection follows when the order turns");
+    press(&mut app, &f.session, &[c('g')]);
+    assert_eq!(shown(&app), "site299");
+}
+
+#[test]
+fn a_paused_screen_holds_what_is_not_seen() {
+    let mut f = many();
+    // Callers of so little that their branch stays closed.
+    let path = |caller| ["main", "rare", caller, "site007"];
+    let rare = f.stack(&path("before"));
+    f.alloc(rare, 50);
+    f.pass(1.0);
+    let mut app = app(&f.session);
+    press(&mut app, &f.session, &[KeyCode::Enter, c(' ')]);
+    assert_eq!(names(&app), ["site007", " main", " before"]);
+    for (caller, size) in [("before", 7), ("after", 300_000)] {
+        let stack = f.stack(&path(caller));
+        f.alloc(stack, size);
+    }
+    let grown = f.stack(&["main", "site299"]);
+    f.alloc(grown, 400_000);
+    f.pass(1.0);
+    app.update(Message::Refresh, &f.session);
+    press(&mut app, &f.session, &[KeyCode::End, c('l'), c('l')]);
+    assert_eq!(names(&app), ["site007", " main", " before", "  rare"]);
+    let rare = &tree(&app).rows[3];
+    assert_eq!(rare.cum, Estimate::Exact { value: 50.0 });
+    press(&mut app, &f.session, &[KeyCode::Esc, KeyCode::End]);
+    assert_eq!(selected(&app), "site299", "the table under the tree was held with it");
+    let row = app.selected_row().unwrap();
+    let value = 100_000.0 - 299.0;
+    assert_eq!(row.figures.in_use_bytes, Estimate::Exact { value });
+    press(&mut app, &f.session, &[c(' ')]);
+    assert_eq!(selected(&app), "site299");
+    assert_ne!(app.selected_row().unwrap().figures.in_use_bytes, Estimate::Exact { value });
+}
+
+#[test]
+fn a_branch_that_is_opened_shows_what_is_below() {
+    let mut f = fixture();
+    let rare = f.stack(&["main", "deep", "rare", "big"]);
+    f.alloc(rare, 20);
+    f.pass(1.0);
+    let mut app = app(&f.session);
+    press(&mut app, &f.session, &[KeyCode::Enter, KeyCode::End, c('l')]);
+    assert_eq!(names(&app), ["big", " left", "  main", " right", "  main", " rare", "  deep"]);
+    assert_eq!(selected(&app), "rare");
+    press(&mut app, &f.session, &[c('l'), c('l')]);
+    assert_eq!((names(&app)[7].as_str(), selected(&app).as_str()), ("   main", "deep"));
 }

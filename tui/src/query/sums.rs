@@ -5,6 +5,10 @@ use crate::session::figures::{Estimate, Lifetime};
 use crate::session::{Session, estimate};
 use heaptop_protocol::totals::{Total, Totals};
 
+/// With more members a group's are found among all that changed lately: most have
+/// not, and those that have stand side by side there.
+const SCATTERED: usize = 1000;
+
 /// What figures of callstacks are made of, but for lifetimes.
 #[derive(Debug, Default)]
 pub struct Sums {
@@ -22,42 +26,52 @@ impl Sums {
         let mut sums = Self {
             totals: session.whole(),
             window: Total::default(),
-            growth: everything.growth.by_step(course.trend_steps()),
+            growth: everything.growth.iter(course.trend_steps()).collect(),
         };
-        for stack in everything.allocated.within(course.rate_steps()) {
-            sums.window.merge(&born_lately(session, stack));
+        for born in everything.born.iter(course.rate_steps()) {
+            sums.window.merge(&born);
         }
         sums
     }
 
     /// Of some groups: by number, whether it is one of them.
     pub fn of_groups(session: &Session, taken: &[bool]) -> Self {
-        let (everything, course) = (session.everything(), session.course());
         let mut sums = Self::default();
         for (group, _) in taken.iter().enumerate().filter(|(_, taken)| **taken) {
             sums.totals.merge(session.group_totals(group as u32));
         }
         let stacks = session.book().stacks();
-        let is_taken = |stack: &u32| taken[stacks[*stack as usize].group() as usize];
-        for stack in everything.allocated.within(course.rate_steps()).filter(is_taken) {
-            sums.window.merge(&born_lately(session, stack));
-        }
-        sums.growth.resize(course.trend_steps().count(), 0.0);
-        for stack in everything.in_use.within(course.trend_steps()).filter(is_taken) {
-            sums.grow(session, stack);
-        }
+        sums.look_back(session, |stack| taken[stacks[stack as usize].group() as usize]);
         sums
     }
 
     /// Of one group.
     pub fn of_group(session: &Session, group: u32) -> Self {
         let mut sums = Self { totals: *session.group_totals(group), ..Self::default() };
-        sums.growth.resize(session.course().trend_steps().count(), 0.0);
-        for &stack in session.book().groups().group(group).stacks() {
-            sums.window.merge(&born_lately(session, stack));
-            sums.grow(session, stack);
+        let members = session.book().groups().group(group).stacks();
+        if members.len() > SCATTERED {
+            let stacks = session.book().stacks();
+            sums.look_back(session, |stack| stacks[stack as usize].group() == group);
+        } else {
+            sums.growth.resize(session.course().trend_steps().count(), 0.0);
+            for &stack in members {
+                sums.window.merge(&born_lately(session, stack));
+                sums.grow(session, stack);
+            }
         }
         sums
+    }
+
+    /// What was in the windows, of the callstacks that are wanted.
+    fn look_back(&mut self, session: &Session, wanted: impl Fn(u32) -> bool) {
+        let (everything, course) = (session.everything(), session.course());
+        for stack in everything.allocated.within(course.rate_steps()).filter(|s| wanted(*s)) {
+            self.window.merge(&born_lately(session, stack));
+        }
+        self.growth.resize(course.trend_steps().count(), 0.0);
+        for stack in everything.in_use.within(course.trend_steps()).filter(|s| wanted(*s)) {
+            self.grow(session, stack);
+        }
     }
 
     fn grow(&mut self, session: &Session, stack: u32) {

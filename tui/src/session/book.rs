@@ -160,11 +160,6 @@ impl Book {
         self.groups.count_anew(stack.group, stack.place);
     }
 
-    /// A block of a callstack was born or died.
-    pub(super) fn lived(&self, stack: u32) {
-        self.groups.lived(self.stacks[stack as usize].group);
-    }
-
     /// Frames not handed out before.
     pub fn take_wanted(&mut self) -> Vec<Frame> {
         std::mem::take(&mut self.wanted)

@@ -7,12 +7,13 @@
 //! members. Members of a group are added up in runs of 64, and so are the groups
 //! for the whole: a change costs some 64 additions a level, however large they are.
 //!
-//! Cells are filled while somebody asks and emptied while the session hears.
-//! Invariant: a full cell holds what its members, by now, add up to.
+//! Cells are filled while somebody asks and emptied while the session hears of
+//! totals. Invariant: a full cell holds what its members, by now, add up to.
 //!
 //! Lifetimes move without events, since the living grow older. A group's curve is
 //! taken at ages of its last event that are where buckets of the curve begin:
-//! within the resolution that it has anyhow, and made anew eight times an octave.
+//! within the resolution that it has anyhow, and made anew eight times an octave. It
+//! knows the number of that event: events come by the million, and empty nothing.
 
 use super::Numbers;
 use super::estimate::survival::{self, Table, bucket};
@@ -37,9 +38,10 @@ pub struct Group {
     lives: Cell<Option<Lives>>,
 }
 
-/// A lifetime, when it was taken, and the last event before.
+/// A lifetime, when it was taken, and the last event before: its number and time.
 #[derive(Debug, Clone, Copy)]
 struct Lives {
+    event: u64,
     event_ns: u64,
     as_of_ns: u64,
     lifetime: Lifetime,
@@ -75,7 +77,7 @@ impl Group {
 #[derive(Debug, Default)]
 pub struct Groups {
     /// Those without callstacks are kept: names move callstacks to and fro.
-    groups: Vec<Group>,
+    all: Vec<Group>,
     by_callsite: FxHashMap<u32, u32>,
     runs: Runs,
     inhabited: usize,
@@ -91,19 +93,19 @@ impl Groups {
     /// Numbers of groups are below this.
     #[must_use]
     pub const fn numbers(&self) -> usize {
-        self.groups.len()
+        self.all.len()
     }
 
     /// Those that have callstacks, with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Group)> + '_ {
-        let all = self.groups.iter().enumerate().map(|(at, group)| (at as u32, group));
+        let all = self.all.iter().enumerate().map(|(at, group)| (at as u32, group));
         all.filter(|(_, group)| !group.stacks.is_empty())
     }
 
     /// Group number `at`.
     #[must_use]
     pub fn group(&self, at: u32) -> &Group {
-        &self.groups[at as usize]
+        &self.all[at as usize]
     }
 
     /// The number of a callsite's group, if it has callstacks.
@@ -118,46 +120,38 @@ impl Groups {
         let at = *self.by_callsite.entry(callsite).or_insert_with(|| {
             let (stacks, runs) = (Vec::new(), Vec::new());
             let (totals, lives) = (OnceCell::new(), Cell::new(None));
-            self.groups.push(Group { callsite, stacks, totals, runs, lives });
-            self.groups.len() as u32 - 1
+            self.all.push(Group { callsite, stacks, totals, runs, lives });
+            self.all.len() as u32 - 1
         });
-        self.runs.resize_with(self.groups.len().div_ceil(RUN), OnceCell::new);
-        let group = &mut self.groups[at as usize];
+        self.runs.resize_with(self.all.len().div_ceil(RUN), OnceCell::new);
+        let group = &mut self.all[at as usize];
         self.inhabited += usize::from(group.stacks.is_empty());
         let place = group.stacks.len() as u32;
         group.stacks.push(stack);
         group.fit();
-        self.empty(at, place);
+        group.lives.set(None);
+        self.count_anew(at, place);
         (at, place)
     }
 
     /// The callstack at `place` leaves; the one that takes its place, if any.
     pub fn leave(&mut self, at: u32, place: u32) -> Option<u32> {
-        let group = &mut self.groups[at as usize];
+        let group = &mut self.all[at as usize];
         let last = group.stacks.len() as u32 - 1;
         group.stacks.swap_remove(place as usize);
         group.empty(last);
         group.fit();
         let moved = group.stacks.get(place as usize).copied();
+        group.lives.set(None);
         self.inhabited -= usize::from(group.stacks.is_empty());
-        self.empty(at, place);
-        moved
-    }
-
-    fn empty(&mut self, at: u32, place: u32) {
         self.count_anew(at, place);
-        self.lived(at);
+        moved
     }
 
     /// The totals of the callstack at `place` are others.
     pub fn count_anew(&mut self, at: u32, place: u32) {
-        self.groups[at as usize].empty(place);
+        self.all[at as usize].empty(place);
         self.runs[at as usize / RUN].take();
-    }
-
-    /// A block of the group was born or died.
-    pub fn lived(&self, at: u32) {
-        self.groups[at as usize].lives.set(None);
     }
 
     /// The totals of a group.
@@ -176,18 +170,20 @@ impl Groups {
     /// The totals of everything.
     pub(super) fn whole(&self, numbers: &[Numbers]) -> Totals {
         let of = |run: usize| {
-            let members = run * RUN..self.groups.len().min((run + 1) * RUN);
+            let members = run * RUN..self.all.len().min((run + 1) * RUN);
             sum(members.map(|at| self.totals(at as u32, numbers)))
         };
         let runs = self.runs.iter().enumerate();
         sum(runs.map(|(at, run)| &**run.get_or_init(|| Box::new(of(at)))))
     }
 
-    /// The median lifetime of a group; `table` is room to work in.
+    /// The median lifetime of a group. `lived` are the numbers of callstacks' last
+    /// events, as far as there were any; `table` is room to work in.
     pub(super) fn lifetime(
         &self,
         at: u32,
         numbers: &[Numbers],
+        lived: &[u64],
         now_ns: u64,
         table: &mut Table,
     ) -> Lifetime {
@@ -196,7 +192,10 @@ impl Groups {
             let age = survival::begins(bucket(now_ns.saturating_sub(event_ns)).into());
             event_ns.saturating_add(age as u64).min(now_ns)
         };
+        let events = group.stacks.iter().filter_map(|&stack| lived.get(stack as usize));
+        let event = events.copied().max().unwrap_or(0);
         if let Some(lives) = group.lives.get()
+            && lives.event == event
             && lives.as_of_ns == as_of(lives.event_ns)
         {
             return lives.lifetime;
@@ -207,7 +206,7 @@ impl Groups {
         table.clear();
         lifetimes().for_each(|lifetimes| lifetimes.add_to(table, as_of_ns));
         let lifetime = table.median();
-        group.lives.set(Some(Lives { event_ns, as_of_ns, lifetime }));
+        group.lives.set(Some(Lives { event, event_ns, as_of_ns, lifetime }));
         lifetime
     }
 }

@@ -181,7 +181,8 @@ impl Session {
 
     /// The median lifetime of a group of callstacks; `table` is room to work in.
     pub(crate) fn group_lifetime(&self, group: u32, table: &mut Table) -> Lifetime {
-        self.book.groups().lifetime(group, &self.numbers, self.now_ns, table)
+        let lived = &self.everything.lived;
+        self.book.groups().lifetime(group, &self.numbers, lived, self.now_ns, table)
     }
 
     /// Status over time.

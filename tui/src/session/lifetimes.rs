@@ -11,17 +11,26 @@ use super::estimate::survival::{Mass, Table, bucket};
 /// Slots of births may be this wide, in nanoseconds, whatever their age.
 const NARROWEST_NS: u64 = 1 << 20;
 
-/// Counts by age, sparse, in order.
+/// Where a block's way through a survival curve begins or ends, other than at
+/// birth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    Death,
+    Entry,
+    Loss,
+}
+
+/// Turns by age, sparse, in order.
 #[derive(Debug, Clone, Default)]
-struct ByAge(Vec<(u16, Mass)>);
+struct ByAge(Vec<((u16, Turn), Mass)>);
 
 impl ByAge {
-    fn add(&mut self, age_ns: u64, w: f64) {
-        let bucket = bucket(age_ns);
-        let at = match self.0.binary_search_by_key(&bucket, |(b, _)| *b) {
+    fn add(&mut self, turn: Turn, age_ns: u64, w: f64) {
+        let place = (bucket(age_ns), turn);
+        let at = match self.0.binary_search_by_key(&place, |(place, _)| *place) {
             Ok(at) => at,
             Err(at) => {
-                self.0.insert(at, (bucket, Mass::default()));
+                self.0.insert(at, (place, Mass::default()));
                 at
             }
         };
@@ -41,9 +50,7 @@ struct Slot {
 /// The lives of one callstack's blocks. Weights are in objects.
 #[derive(Debug, Clone, Default)]
 pub struct Lifetimes {
-    deaths: ByAge,
-    entries: ByAge,
-    lost: ByAge,
+    turns: ByAge,
     living: Vec<Slot>,
     merge_at: usize,
     n_deaths: u64,
@@ -62,7 +69,7 @@ impl Lifetimes {
     pub fn enter(&mut self, born_ns: u64, seen_ns: u64, w: f64) {
         self.event_ns = self.event_ns.max(seen_ns);
         if seen_ns > born_ns {
-            self.entries.add(seen_ns - born_ns, w);
+            self.turns.add(Turn::Entry, seen_ns - born_ns, w);
         }
         self.n_blocks += 1;
         let at = self.living.partition_point(|slot| slot.from_ns <= born_ns);
@@ -85,14 +92,14 @@ impl Lifetimes {
     /// A block dies.
     pub fn die(&mut self, born_ns: u64, at_ns: u64, w: f64) {
         self.leave(born_ns, at_ns, w);
-        self.deaths.add(at_ns.saturating_sub(born_ns), w);
+        self.turns.add(Turn::Death, at_ns.saturating_sub(born_ns), w);
         self.n_deaths += 1;
     }
 
     /// A block is lost sight of, alive as far as is known.
     pub fn lose(&mut self, born_ns: u64, at_ns: u64, w: f64) {
         self.leave(born_ns, at_ns, w);
-        self.lost.add(at_ns.saturating_sub(born_ns), w);
+        self.turns.add(Turn::Loss, at_ns.saturating_sub(born_ns), w);
     }
 
     fn leave(&mut self, born_ns: u64, at_ns: u64, w: f64) {
@@ -124,14 +131,12 @@ impl Lifetimes {
 
     /// Adds it all to a group's table, as of `now_ns`.
     pub fn add_to(&self, table: &mut Table, now_ns: u64) {
-        for &(bucket, mass) in &self.deaths.0 {
-            table.died(bucket, mass);
-        }
-        for &(bucket, mass) in &self.entries.0 {
-            table.entered(bucket, mass);
-        }
-        for &(bucket, mass) in &self.lost.0 {
-            table.censored(bucket, mass);
+        for &((bucket, turn), mass) in &self.turns.0 {
+            match turn {
+                Turn::Death => table.died(bucket, mass),
+                Turn::Entry => table.entered(bucket, mass),
+                Turn::Loss => table.censored(bucket, mass),
+            }
         }
         for slot in &self.living {
             let born = slot.from_ns + (slot.to_ns - slot.from_ns) / 2;

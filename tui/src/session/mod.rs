@@ -52,7 +52,7 @@ use heaptop_protocol::message::{
 use heaptop_protocol::totals::{StackTotals, Total, Totals};
 use lifetimes::Lifetimes;
 use rustc_hash::FxHashMap;
-use window::{Changes, Growth, Lately};
+use window::{BySteps, Changes, Lately};
 
 /// Most threads whose names are kept.
 const MOST_THREADS: usize = 1 << 16;
@@ -107,11 +107,18 @@ pub(crate) struct Numbers {
 pub(crate) struct Everything {
     /// Callstacks by the last step in which they allocated.
     pub allocated: Lately,
+    /// What was allocated, by [`Course::rate_steps`].
+    pub born: BySteps<Total>,
     /// Callstacks by the last step in which their bytes in use changed.
     pub in_use: Lately,
-    /// Bytes in use.
-    pub growth: Growth,
+    /// By how much bytes in use grew, by [`Course::trend_steps`].
+    pub growth: BySteps<f64>,
     pub lifetimes: Lifetimes,
+    /// Events of blocks so far, and by callstack how many they were at its last.
+    /// Beside each other: an event touches little memory, and one look tells whether
+    /// something happened to some callstacks.
+    events: u64,
+    lived: Vec<u64>,
 }
 
 /// The highest moment of the target.
@@ -314,8 +321,11 @@ impl Session {
     /// Something happens to a block of callstack `stack`.
     fn lives(&mut self, stack: u32, happens: impl Fn(&mut Lifetimes)) {
         happens(&mut self.numbers[stack as usize].lifetimes);
-        happens(&mut self.everything.lifetimes);
-        self.book.lived(stack);
+        let everything = &mut self.everything;
+        happens(&mut everything.lifetimes);
+        everything.events += 1;
+        everything.lived.resize(self.numbers.len(), 0);
+        everything.lived[stack as usize] = everything.events;
     }
 
     fn list(&mut self, listed: &SnapshotBlocks) {
@@ -361,15 +371,22 @@ impl Session {
             // before the viewer came; later, a callstack begins with nothing.
             if numbers.counted || self.synced {
                 let (rates, trends) = (self.course.rate_steps(), self.course.trend_steps());
-                if numbers.totals.allocated != totals.allocated {
-                    numbers.allocated.record(rates, numbers.totals.allocated);
+                let before = numbers.totals.allocated;
+                if before != totals.allocated {
+                    numbers.allocated.record(rates, before);
                     self.everything.allocated.mark(rates, stack);
+                    if let Some(born) = self.everything.born.current(rates) {
+                        born.merge(&totals.allocated.since(&before));
+                    }
                 }
-                let (before, now) = (numbers.totals.in_use.bytes.sum, totals.in_use.bytes.sum);
-                if before != now {
+                let before = numbers.totals.in_use.bytes.sum;
+                let grown = totals.in_use.bytes.sum - before;
+                if grown != 0.0 {
                     numbers.in_use.record(trends, before);
                     self.everything.in_use.mark(trends, stack);
-                    self.everything.growth.add(trends, now - before);
+                    if let Some(growth) = self.everything.growth.current(trends) {
+                        *growth += grown;
+                    }
                 }
             }
             numbers.counted = true;

@@ -146,33 +146,29 @@ impl Lately {
     }
 }
 
-/// By how much a sum grew in each step.
+/// Something that is kept of each step.
 #[derive(Debug, Default)]
-pub struct Growth {
+pub struct BySteps<T> {
     oldest: u32,
-    by_step: VecDeque<f64>,
+    kept: VecDeque<T>,
 }
 
-impl Growth {
-    /// The sum has grown by so much.
-    pub fn add(&mut self, steps: &Steps, growth: f64) {
-        while self.oldest < steps.oldest() && self.by_step.pop_front().is_some() {
+impl<T: Copy + Default> BySteps<T> {
+    /// What is kept of the current step.
+    pub fn current(&mut self, steps: &Steps) -> Option<&mut T> {
+        while self.oldest < steps.oldest() && self.kept.pop_front().is_some() {
             self.oldest += 1;
         }
         self.oldest = steps.oldest();
-        self.by_step.resize(steps.count(), 0.0);
-        if let Some(last) = self.by_step.back_mut() {
-            *last += growth;
-        }
+        self.kept.resize(steps.count(), T::default());
+        self.kept.back_mut()
     }
 
-    /// The growth in each step that is remembered.
-    #[must_use]
-    pub fn by_step(&self, steps: &Steps) -> Vec<f64> {
+    /// What is kept of each step that is remembered, oldest first.
+    pub fn iter(&self, steps: &Steps) -> impl Iterator<Item = T> + '_ {
         let gone = steps.oldest().saturating_sub(self.oldest) as usize;
-        let mut growth: Vec<f64> = self.by_step.iter().skip(gone).copied().collect();
-        growth.resize(steps.count(), 0.0);
-        growth
+        let kept = self.kept.iter().skip(gone).copied();
+        kept.chain(std::iter::repeat(T::default())).take(steps.count())
     }
 }
 
@@ -200,26 +196,30 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_by_step_and_forgotten_with_it() {
+    fn what_is_kept_of_a_step_is_forgotten_with_it() {
         let mut steps = Steps::new(10, 50);
-        let (mut growth, mut lately) = (Growth::default(), Lately::default());
-        assert!(growth.by_step(&steps).is_empty());
+        let (mut growth, mut lately) = (BySteps::<f64>::default(), Lately::default());
+        let mut add = |steps: &Steps, change: Option<f64>| {
+            if let Some(change) = change {
+                *growth.current(steps).unwrap() += change;
+            }
+            growth.iter(steps).collect::<Vec<_>>()
+        };
+        assert!(add(&steps, None).is_empty());
         for (time, change) in [(0, 1.0), (4, 2.0), (12, 3.0), (14, -4.0), (31, 5.0)] {
             steps.advance(time);
-            growth.add(&steps, change);
+            add(&steps, Some(change));
             lately.mark(&steps, (time / 10) as u32);
         }
-        assert_eq!(growth.by_step(&steps), [3.0, -1.0, 5.0]);
+        assert_eq!(add(&steps, None), [3.0, -1.0, 5.0]);
         assert_eq!(lately.within(&steps).collect::<Vec<_>>(), [0, 1, 3]);
         steps.advance(60);
-        assert_eq!(growth.by_step(&steps), [-1.0, 5.0, 0.0]);
+        assert_eq!(add(&steps, None), [-1.0, 5.0, 0.0]);
         assert_eq!(lately.within(&steps).collect::<Vec<_>>(), [1, 3]);
-        growth.add(&steps, 7.0);
-        assert_eq!(growth.by_step(&steps), [-1.0, 5.0, 7.0]);
+        assert_eq!(add(&steps, Some(7.0)), [-1.0, 5.0, 7.0]);
         steps.advance(1000);
         assert_eq!(lately.within(&steps).count(), 0);
-        growth.add(&steps, 9.0);
-        assert_eq!(growth.by_step(&steps), [9.0]);
+        assert_eq!(add(&steps, Some(9.0)), [9.0]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod hostile;
 mod naming;
 mod snapshots;
+mod sums;
 
 use super::figures::{Lifetime, Ratio};
 use super::fixture::Fixture;

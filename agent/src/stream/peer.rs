@@ -219,7 +219,10 @@ impl Peer {
                 self.following = true;
                 due = true;
             }
-            if self.snapshot == Snapshot::Totals || due {
+            // A new callstack's totals follow its first events at once: till then it
+            // is a row of which nothing is known.
+            let new = !s.ledger.new_stacks().is_empty();
+            if self.snapshot == Snapshot::Totals || due || new {
                 self.sweep.get_or_insert((0, s.ledger.pass_number()));
             }
             self.tell_totals(s);

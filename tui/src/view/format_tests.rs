@@ -76,8 +76,8 @@ fn unknown_is_a_dash_and_exact_has_no_interval() {
     let open = Lifetime::Median { ns: 5.0, low_ns: 0.0, high_ns: f64::INFINITY, samples: 1 };
     assert_eq!(lifetime(&open).to_string(), "–");
     assert_eq!(lifetime(&Lifetime::Beyond { ns: 0.0, samples: 9 }).to_string(), "–");
-    assert_eq!(duration(4.4e5, 1, Rounding::Nearest), "400 µs");
-    assert_eq!(duration(4.4e5, 2, Rounding::Nearest), "0.4 ms");
+    assert_eq!(duration(4.4e5, 1, Nearest), "400 µs");
+    assert_eq!(duration(4.4e5, 2, Nearest), "0.4 ms");
 }
 
 #[test]

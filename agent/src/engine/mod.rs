@@ -54,6 +54,8 @@ pub const MAX_DOMAINS: usize = 1 << 14;
 
 /// One sampled path in this many is timed.
 const TIMED: u64 = 16;
+/// What takes longer was not on the CPU meanwhile.
+const MOST_TIMED_NS: u64 = 50_000;
 
 const NEW: u8 = 0;
 const STARTING: u8 = 1;
@@ -298,7 +300,7 @@ impl Engine {
     /// A sampled path that began at `entered_ns` is at its end.
     fn took(&self, entered_ns: u64) {
         if self.samples.fetch_add(1, Relaxed).is_multiple_of(TIMED) {
-            let ns = sys::monotonic_ns().wrapping_sub(entered_ns);
+            let ns = sys::monotonic_ns().wrapping_sub(entered_ns).min(MOST_TIMED_NS);
             self.cost_ns.fetch_add(ns.wrapping_mul(TIMED), Relaxed);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::sums::born_lately;
 use super::{Column, Question};
-use crate::session::estimate::survival;
+use crate::session::estimate::{Sight, survival};
 use crate::session::figures::{Estimate, Lifetime};
 use crate::session::{Session, estimate};
 use heaptop_protocol::totals::Total;
@@ -67,21 +67,19 @@ impl<'a> Keys<'a> {
 
     fn number(&mut self, group: u32) -> Option<f64> {
         let session = self.session;
-        let interval = session.course().interval();
+        let sight = session.course().sight();
         let totals = || session.group_totals(group);
         // Seconds are the same for all rows.
-        let rates = session.course().rate_interval();
+        let rates = session.course().rate_sight();
         let known = session.course().rate_seconds();
         match self.column {
             Column::Callsite => None,
-            Column::InUseBytes => of_bytes(&totals().in_use, interval.is_some()),
-            Column::InUseObjects => of_estimate(estimate::objects(&totals().in_use, interval)),
-            Column::AllocatedBytes => of_bytes(&totals().allocated, interval.is_some()),
-            Column::AllocatedObjects => {
-                of_estimate(estimate::objects(&totals().allocated, interval))
-            }
+            Column::InUseBytes => of_bytes(&totals().in_use, sight),
+            Column::InUseObjects => of_estimate(estimate::objects(&totals().in_use, sight)),
+            Column::AllocatedBytes => of_bytes(&totals().allocated, sight),
+            Column::AllocatedObjects => of_estimate(estimate::objects(&totals().allocated, sight)),
             Column::AllocatedRate => {
-                known.and_then(|_| of_bytes(&self.lately[group as usize], rates.is_some()))
+                known.and_then(|_| of_bytes(&self.lately[group as usize], rates))
             }
             Column::ObjectRate => known
                 .and_then(|_| of_estimate(estimate::objects(&self.lately[group as usize], rates))),
@@ -98,10 +96,13 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// The value of [`estimate::bytes`] without its interval. No sample: below
-/// everything that has one; unknown while R is.
-fn of_bytes(total: &Total, interval_known: bool) -> Option<f64> {
-    (total.n > 0 || interval_known).then_some(total.bytes.sum)
+/// What [`estimate::bytes`] shows; where that is the value, without the work for
+/// its interval. No sample: below everything that has one; unknown while R is.
+fn of_bytes(total: &Total, sight: Sight) -> Option<f64> {
+    if sight.lost || total.n == 0 {
+        return of_estimate(estimate::bytes(total, sight));
+    }
+    Some(total.bytes.sum)
 }
 
 fn of_estimate(estimate: Estimate) -> Option<f64> {

@@ -27,7 +27,8 @@ pub enum Estimate {
         /// The bound.
         high: f64,
     },
-    /// Too mixed for two sides (objects of sizes over 16:1): a one-sided bound.
+    /// Too mixed for two sides (objects of sizes over 16:1), or births were lost: a
+    /// one-sided bound.
     AtLeast {
         /// The bound, with 95 % confidence.
         low: f64,

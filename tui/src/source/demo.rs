@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use heaptop_protocol::endpoint;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::discover::probe;
+use super::discover::identify;
 use super::socket::own_uid;
 
 /// Its program's name, beside this one.
@@ -76,7 +76,7 @@ impl Demo {
         let directories = endpoint::directories(|name| std::env::var_os(name), own_uid());
         loop {
             let sockets = directories.iter().map(|d| endpoint::socket(d, pid));
-            if let Some(socket) = { sockets }.find(|s| s.exists() && probe(s).is_ok()) {
+            if let Some(socket) = { sockets }.find(|s| s.exists() && identify(s).is_ok()) {
                 demo.socket = socket;
                 return Ok(demo);
             }

@@ -9,20 +9,22 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use heaptop_protocol::endpoint;
 use heaptop_protocol::message::{FromAgent, Hello, Status};
 
 use super::handshake::Greeted;
-use super::socket::{check_directory, own_uid};
+use super::link::GREETING;
+use super::socket::{Patience, Peer, check_directory, own_uid};
 use super::{LinkError, Target};
 use crate::symbols::inner_pid;
 
-/// Time for a target to greet and to tell how it is.
-const PROBE: Duration = Duration::from_millis(300);
-/// Targets asked at the same time.
-const AT_ONCE: usize = 16;
+/// Time for a target on a list to greet and to tell how it is.
+const PROBE: Duration = Duration::from_secs(1);
+/// Targets asked at the same time: more of them than there ever are, and few enough
+/// for the files that a process may have open.
+const AT_ONCE: usize = 256;
 /// Age from which a socket that refuses is certainly left over.
 const LEFT_OVER: Duration = Duration::from_secs(2);
 
@@ -130,17 +132,11 @@ fn remove_left_over(socket: &Path) {
 }
 
 /// Asks who listens at `socket`, and how it is.
-pub fn probe(socket: &Path) -> Result<Found, LinkError> {
-    let deadline = Instant::now() + PROBE;
-    let mut greeted = Greeted::open(socket, deadline)?;
-    let target = Target {
-        pid: greeted.peer.pid,
-        uid: greeted.peer.uid,
-        socket: socket.into(),
-        hello: greeted.hello.clone(),
-    };
+pub(super) fn probe(socket: &Path) -> Result<Found, LinkError> {
+    let patience = Patience::new(PROBE);
+    let (mut greeted, target) = meet(socket, patience)?;
     let status = loop {
-        match greeted.next(socket, deadline) {
+        match greeted.next(socket, patience) {
             Ok(Some(FromAgent::Status(status))) => break Some(status),
             Ok(_) => {}
             // It is a target all the same, only its state is unknown.
@@ -148,6 +144,18 @@ pub fn probe(socket: &Path) -> Result<Found, LinkError> {
         }
     };
     Ok(Found { target, status })
+}
+
+/// Asks who listens at `socket`, as long as it takes to attach.
+pub(super) fn identify(socket: &Path) -> Result<Target, LinkError> {
+    meet(socket, Patience::new(GREETING)).map(|(_, target)| target)
+}
+
+fn meet(socket: &Path, patience: Patience) -> Result<(Greeted, Target), LinkError> {
+    let greeted = Greeted::open(socket, patience)?;
+    let Peer { pid, uid } = greeted.peer;
+    let target = Target { pid, uid, socket: socket.into(), hello: greeted.hello.clone() };
+    Ok((greeted, target))
 }
 
 /// Finds the socket of process `pid`, also where its directories are others
@@ -171,10 +179,20 @@ pub fn socket_of(pid: u32) -> Result<PathBuf, String> {
         candidates.push(endpoint::socket(&proc.join("root").join(inside), inner));
     }
 
+    // One socket is seen by several paths: it is asked once.
+    let mut seen = Vec::new();
+    candidates.retain(|candidate| {
+        // Where nothing is to be seen asking tells why.
+        let Ok(metadata) = std::fs::metadata(candidate) else { return true };
+        let identity = (metadata.dev(), metadata.ino());
+        let new = !seen.contains(&identity);
+        seen.push(identity);
+        new
+    });
     let mut trouble = None;
     for candidate in candidates {
-        match probe(&candidate) {
-            Ok(found) if found.target.pid == pid => return Ok(candidate),
+        match identify(&candidate) {
+            Ok(target) if target.pid == pid => return Ok(candidate),
             Ok(_) | Err(LinkError::Missing(_) | LinkError::Stale(_)) => {}
             Err(error) => trouble = trouble.or(Some(error)),
         }
@@ -307,6 +325,21 @@ mod tests {
         assert_eq!(survey.troubles.len(), 2, "{:?}", survey.troubles);
         assert!(survey.troubles[0].contains("no heaptop"), "{:?}", survey.troubles);
         assert!(survey.troubles[1].contains("does not answer"), "{:?}", survey.troubles);
+    }
+
+    #[test]
+    fn slow_targets_are_waited_for_and_all_at_once() {
+        let dir = directory();
+        let _slow = fake::serve(&dir.path().join("1.sock"), Behaviour::Slow);
+        // Nobody in here answers before all of them are asked.
+        let agents: Vec<_> = (2..50)
+            .map(|i| fake::serve(&dir.path().join(format!("{i}.sock")), Behaviour::Together(48)))
+            .collect();
+        assert_eq!(agents.len(), 48);
+        let survey = look(dir.path());
+        assert_eq!(survey.troubles, [""; 0]);
+        // All have this process's pid.
+        assert_eq!(survey.targets.len(), 1);
     }
 
     #[test]

@@ -1,4 +1,9 @@
 //! The built-in demo target, run as a process of its own.
+//!
+//! However this process ends, at any moment and by any signal, the demo ends with
+//! it: its standard input is a pipe whose other end is held here and nowhere else,
+//! and it stops when that ends. Where there is time it is asked to end as well, and
+//! waited for.
 
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -16,6 +21,8 @@ use super::socket::own_uid;
 
 /// Its program's name, beside this one.
 const PROGRAM: &str = "heaptop-demo";
+/// What makes it stop when the pipe that is its standard input ends.
+const UNTIL_STDIN_ENDS: &str = "--until-stdin-ends";
 /// Time for it to open its socket.
 const START: Duration = Duration::from_secs(5);
 /// Pause between looks for it.
@@ -42,6 +49,7 @@ fn terminate(pid: i32) {
 
 /// The running demo; dropping it ends it.
 pub struct Demo {
+    /// Holds the pipe too.
     child: Child,
     socket: PathBuf,
 }
@@ -56,7 +64,8 @@ impl Demo {
 
     fn start_program(program: &Path, time: Duration) -> Result<Self, String> {
         let child = Command::new(program)
-            .stdin(Stdio::null())
+            .arg(UNTIL_STDIN_ENDS)
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             // What the terminal sends to the viewer's group (^Z, ^C) is not for it.

@@ -370,6 +370,18 @@ fn the_table_of_a_real_server_names_its_functions() {
 }
 
 #[test]
+fn a_stopped_target_is_told() {
+    let target = exact();
+    let terminal = Terminal::viewer(target.directory(), &[]);
+    terminal.wait_for("fixture-exact");
+    target.signal(libc::SIGSTOP);
+    terminal.wait_for("no news for 3 s");
+    terminal.wait_for("no news for 4 s");
+    target.signal(libc::SIGCONT);
+    terminal.until("a screen without it", |now| (!now.contains("no news")).then_some(()));
+}
+
+#[test]
 fn a_stopped_viewer_holds_up_nobody() {
     let mut target = exact();
     let terminal = Terminal::viewer(target.directory(), &[]);

@@ -141,14 +141,20 @@ impl Live {
 }
 
 impl Live {
-    /// What is wrong, in a sentence.
+    /// What is wrong, in a sentence; `silence` are the seconds for which a connected
+    /// target has said nothing.
     #[must_use]
-    pub fn trouble(&self) -> Option<String> {
-        match &self.connection {
-            Connection::Lost(why) | Connection::Ended(why) => {
+    pub fn trouble(&self, silence: Option<u64>) -> Option<String> {
+        match (&self.connection, silence) {
+            (Connection::Lost(why) | Connection::Ended(why), _) => {
                 return Some(format!("{why}; figures are as of then"));
             }
-            Connection::Connecting | Connection::Connected => {}
+            (Connection::Connected, Some(seconds)) => {
+                return Some(format!(
+                    "no news for {seconds} s: the target may be stopped or too busy; figures are as of then"
+                ));
+            }
+            (Connection::Connected, None) | (Connection::Connecting, _) => {}
         }
         match (&self.stopped, self.sampling) {
             (Some(why), _) => Some(format!("sampling stopped: {why}")),

@@ -255,6 +255,31 @@ fn without_a_target_a_sentence_says_what_to_do() {
 }
 
 #[test]
+fn what_cannot_be_done_is_a_sentence_and_exit_code_2() {
+    let directory = socket_directory();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(directory.path(), open).unwrap();
+    let long = directory.path().join("d".repeat(200));
+    for directory in [directory.path(), &long] {
+        let output = std::process::Command::new(heaptop_tests::binaries::path("heaptop"))
+            .args(["list", "--json"])
+            .env("HEAPTOP_DIR", directory)
+            .output()
+            .unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.starts_with("heaptop: the ") && error.lines().count() == 1, "{error}");
+        assert!(output.stdout.is_empty());
+    }
+    let mut terminal = Terminal::viewer(directory.path(), &["demo"]);
+    terminal.wait_for("did not open its socket");
+    assert_eq!(terminal.wait(), 2);
+    let mut terminal = Terminal::viewer(directory.path(), &["attach", ""]);
+    terminal.wait_for("what was given is empty");
+    assert_eq!(terminal.wait(), 2);
+}
+
+#[test]
 fn the_demo_is_one_command_and_ends_with_its_viewer() {
     let directory = socket_directory();
     let mut terminal = Terminal::viewer(directory.path(), &["demo"]);

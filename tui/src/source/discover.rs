@@ -46,9 +46,9 @@ pub struct Survey {
     pub troubles: Vec<String>,
 }
 
-/// Looks for all targets of this user; as root, of every user.
-#[must_use]
-pub fn survey() -> Survey {
+/// Looks for all targets of this user; as root, of every user. There is no survey
+/// where none of the directories can be used.
+pub fn survey() -> Result<Survey, LinkError> {
     let uid = own_uid();
     let mut directories: Vec<(PathBuf, u32)> =
         endpoint::directories(|name| std::env::var_os(name), uid)
@@ -78,13 +78,14 @@ fn others() -> Vec<(PathBuf, u32)> {
 }
 
 /// Looks into these directories, each with the user that must own it.
-fn survey_in(directories: &[(PathBuf, u32)]) -> Survey {
+fn survey_in(directories: &[(PathBuf, u32)]) -> Result<Survey, LinkError> {
     let mut survey = Survey::default();
     let mut sockets = Vec::new();
     for (directory, owner) in directories {
         match check_directory(directory, *owner) {
             Ok(true) => sockets.extend(sockets_in(directory)),
             Ok(false) => {}
+            Err(error) if survey.troubles.len() + 1 == directories.len() => return Err(error),
             Err(error) => survey.troubles.push(error.to_string()),
         }
     }
@@ -105,7 +106,7 @@ fn survey_in(directories: &[(PathBuf, u32)]) -> Survey {
     }
     survey.targets.sort_by_key(|found| found.target.pid);
     survey.targets.dedup_by_key(|found| found.target.pid);
-    survey
+    Ok(survey)
 }
 
 /// The sockets of agents in a directory.
@@ -251,7 +252,10 @@ impl Wanted {
         match self {
             Self::Pid(pid) => socket_of(*pid),
             Self::Socket(path) => Ok(path.clone()),
-            Self::Name(name) => choose(name, &survey().targets),
+            Self::Name(name) if name.trim().is_empty() => {
+                Err("a target has a pid, a name or a socket, and what was given is empty: see `heaptop list`".into())
+            }
+            Self::Name(name) => choose(name, &survey().map_err(|e| e.to_string())?.targets),
         }
     }
 }
@@ -302,7 +306,7 @@ mod tests {
     }
 
     fn look(dir: &Path) -> Survey {
-        survey_in(&[(dir.into(), own_uid())])
+        survey_in(&[(dir.into(), own_uid())]).unwrap()
     }
 
     #[test]
@@ -368,19 +372,32 @@ mod tests {
         let dir = directory();
         let _good = fake::serve(&dir.path().join("1.sock"), Behaviour::Normal);
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        let survey = look(dir.path());
+        let none = dir.path().join("none");
+        let directory = |path: &Path, owner| (path.to_owned(), owner);
+        let untrusted = directory(dir.path(), own_uid());
+        let error = survey_in(std::slice::from_ref(&untrusted)).unwrap_err().to_string();
+        assert!(error.contains("chmod 700"), "{error}");
+        // One of several that cannot be used is told beside what the others hold.
+        let survey = survey_in(&[untrusted, directory(&none, own_uid())]).unwrap();
         assert!(survey.targets.is_empty());
         assert!(survey.troubles[0].contains("chmod 700"), "{:?}", survey.troubles);
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o700)).unwrap();
-        let survey = survey_in(&[(dir.path().into(), own_uid() + 1)]);
-        assert!(survey.troubles[0].contains("belongs to user"), "{:?}", survey.troubles);
-        assert!(look(&dir.path().join("none")).troubles.is_empty());
+        let error = survey_in(&[directory(dir.path(), own_uid() + 1)]).unwrap_err().to_string();
+        assert!(error.contains("belongs to user"), "{error}");
+        assert!(look(&none).troubles.is_empty());
+        for long in ["d".repeat(101), "d".repeat(5000)] {
+            let error = survey_in(&[directory(Path::new(&long), 0)]).unwrap_err().to_string();
+            assert!(error.contains("does not fit into a socket's address"), "{error}");
+        }
+        assert!(survey_in(&[directory(Path::new(&"d".repeat(100)), 0)]).is_ok());
     }
 
     #[test]
     fn a_target_is_named_by_pid_name_or_socket() {
         assert_eq!(Wanted::from("12"), Wanted::Pid(12));
         assert_eq!(Wanted::from("orders"), Wanted::Name("orders".into()));
+        let nothing = Wanted::from(" ").socket().unwrap_err();
+        assert!(nothing.contains("what was given is empty"), "{nothing}");
         assert_eq!(Wanted::from("./x"), Wanted::Socket("./x".into()));
         let found = |pid, name: &str| Found {
             target: Target {

@@ -131,6 +131,10 @@ fn address(path: &Path) -> Result<(SocketAddrUnix, Option<File>), LinkError> {
 /// Checks that a directory of sockets is `owner`'s own and closed to others.
 /// `Ok(false)`: there is none.
 pub(super) fn check_directory(path: &Path, owner: u32) -> Result<bool, LinkError> {
+    // No agent can listen where not even the shortest name fits.
+    if endpoint::socket(path, 1).as_os_str().len() > MAX_PATH {
+        return Err(LinkError::TooLong(path.into()));
+    }
     let wrong = |why: String| LinkError::Directory { path: path.into(), why };
     let metadata = match std::fs::symlink_metadata(path) {
         Ok(metadata) => metadata,

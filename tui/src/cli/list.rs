@@ -10,9 +10,13 @@ use crate::session::figures::Estimate;
 use crate::session::sane;
 use crate::source::discover::{Found, kind};
 use crate::view::format::{self, Unit};
+use crate::view::text;
 
 /// What is not known.
 const UNKNOWN: &str = "–";
+
+/// Columns of a name.
+const NAME: usize = 40;
 
 /// Nanoseconds since the agent started.
 fn uptime_ns(found: &Found) -> u64 {
@@ -36,7 +40,7 @@ pub(super) fn table(
     let rows = targets.iter().map(|found| {
         [
             found.target.pid.to_string(),
-            sane::text(&found.target.hello.name).into_owned(),
+            text::keep_start(&sane::text(&found.target.hello.name), NAME).into_owned(),
             kind(&found.target.hello).into(),
             found.status.map_or(UNKNOWN.into(), |s| format::interval(s.interval.bytes())),
             format::estimate(&in_use(found), Unit::Bytes).to_string(),
@@ -162,6 +166,18 @@ pub(super) mod tests {
         assert!(lines[1].starts_with("  12  orders-api  linked  1 in 512 KiB  "), "{out}");
         assert!(lines[2].starts_with("4711  evil�[2J    linked  –             –"), "{out}");
         assert!(lines[2].ends_with("1 m"), "{out}");
+    }
+
+    #[test]
+    fn a_long_name_does_not_widen_the_table() {
+        let long = "n".repeat(400);
+        let mut out = Vec::new();
+        table(&[found(1, &long)], None, &mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.contains(&format!("  {}…  linked", &long[..39])), "{out}");
+        let mut out = Vec::new();
+        json(&[found(1, &long)], &mut out).unwrap();
+        assert!(String::from_utf8(out).unwrap().contains(&long), "JSON has all of it");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::sums::born_lately;
 use super::{Column, Question};
 use crate::session::estimate::{Sight, survival};
-use crate::session::figures::{Estimate, Lifetime};
+use crate::session::figures::Lifetime;
 use crate::session::{Session, estimate};
 use heaptop_protocol::totals::Total;
 
@@ -75,14 +75,15 @@ impl<'a> Keys<'a> {
         match self.column {
             Column::Callsite => None,
             Column::InUseBytes => of_bytes(&totals().in_use, sight),
-            Column::InUseObjects => of_estimate(estimate::objects(&totals().in_use, sight)),
+            Column::InUseObjects => estimate::objects(&totals().in_use, sight).point(),
             Column::AllocatedBytes => of_bytes(&totals().allocated, sight),
-            Column::AllocatedObjects => of_estimate(estimate::objects(&totals().allocated, sight)),
+            Column::AllocatedObjects => estimate::objects(&totals().allocated, sight).point(),
             Column::AllocatedRate => {
                 known.and_then(|_| of_bytes(&self.lately[group as usize], rates))
             }
-            Column::ObjectRate => known
-                .and_then(|_| of_estimate(estimate::objects(&self.lately[group as usize], rates))),
+            Column::ObjectRate => {
+                known.and_then(|_| estimate::objects(&self.lately[group as usize], rates).point())
+            }
             Column::Promoted => promoted(session, group),
             Column::ShortLived => promoted(session, group).map(|share| 1.0 - share),
             Column::Lifetime => match session.group_lifetime(group, &mut self.lives) {
@@ -100,18 +101,9 @@ impl<'a> Keys<'a> {
 /// its interval. No sample: below everything that has one; unknown while R is.
 fn of_bytes(total: &Total, sight: Sight) -> Option<f64> {
     if sight.lost || total.n == 0 {
-        return of_estimate(estimate::bytes(total, sight));
+        return estimate::bytes(total, sight).point();
     }
     Some(total.bytes.sum)
-}
-
-fn of_estimate(estimate: Estimate) -> Option<f64> {
-    match estimate {
-        Estimate::Unknown => None,
-        Estimate::Exact { value } | Estimate::Interval { value, .. } => Some(value),
-        Estimate::Below { .. } => Some(0.0),
-        Estimate::AtLeast { low, .. } => Some(low),
-    }
 }
 
 fn promoted(session: &Session, group: u32) -> Option<f64> {

@@ -37,6 +37,19 @@ pub enum Estimate {
     },
 }
 
+impl Estimate {
+    /// The number that stands for it in an order: without a sample 0.
+    #[must_use]
+    pub const fn point(self) -> Option<f64> {
+        match self {
+            Self::Unknown => None,
+            Self::Exact { value } | Self::Interval { value, .. } => Some(value),
+            Self::Below { .. } => Some(0.0),
+            Self::AtLeast { low, .. } => Some(low),
+        }
+    }
+}
+
 /// A share between 0 and 1 with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Ratio {

@@ -36,6 +36,7 @@ pub struct Desk {
     threads: Threads,
     server: Option<Server>,
     peers: Vec<Peer>,
+    directories: Vec<PathBuf>,
     notices: Vec<String>,
     rss_bytes: Option<u64>,
     slow_ns: u64,
@@ -56,17 +57,18 @@ impl Desk {
             threads: Threads::default(),
             server: None,
             peers: Vec::new(),
+            directories,
             notices,
             rss_bytes: None,
             slow_ns: 0,
             stopped: false,
         };
-        desk.open(&directories);
+        desk.open();
         desk
     }
 
-    fn open(&mut self, directories: &[PathBuf]) {
-        match Server::open(directories) {
+    fn open(&mut self) {
+        match Server::open(&self.directories) {
             Ok(server) => {
                 let path = server.path().to_owned();
                 unlink_at_exit(&path);
@@ -83,13 +85,7 @@ impl Desk {
     pub fn turn(&mut self) {
         self.wait();
         let now_ns = sys::monotonic_ns();
-        if let Some(server) = &self.server {
-            while self.peers.len() < MAX_PEERS
-                && let Some(stream) = server.accept()
-            {
-                self.peers.push(Peer::new(stream, self.hello(), now_ns));
-            }
-        }
+        self.accept(now_ns);
         self.listen(now_ns);
         self.ledger.pass();
         if self.ledger.thin() {
@@ -106,6 +102,11 @@ impl Desk {
             }
         }
         if slow {
+            // Where there is no socket, perhaps because the program closed it.
+            if self.server.as_ref().is_none_or(|s| !s.is_open()) {
+                self.server = None;
+                self.open();
+            }
             self.slow_ns = now_ns;
             self.rss_bytes = resident_bytes();
             self.threads.refresh(self.engine);
@@ -125,6 +126,19 @@ impl Desk {
             peer.follow(&sources, now_ns);
             peer.flush().is_ok()
         });
+    }
+
+    fn accept(&mut self, now_ns: u64) {
+        let Some(server) = &self.server else { return };
+        while self.peers.len() < MAX_PEERS
+            && let Some(stream) = server.accept()
+        {
+            let mut peer = Peer::new(stream, self.hello(), now_ns);
+            // At once: what follows may take its time.
+            if peer.flush().is_ok() {
+                self.peers.push(peer);
+            }
+        }
     }
 
     fn wait(&self) {
@@ -147,7 +161,7 @@ impl Desk {
             })
             .collect();
         if self.peers.len() < MAX_PEERS
-            && let Some(server) = &self.server
+            && let Some(server) = self.server.as_ref().filter(|s| s.is_open())
         {
             let interprocess::local_socket::Listener::UdSocket(l) = server.listener();
             fds.push(watch(l.as_fd().as_raw_fd(), false));

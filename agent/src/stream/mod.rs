@@ -9,8 +9,7 @@
 //! joined. At its [`desk`] it waits in `poll` for viewers and their commands, and
 //! looks at the tracker between: every 10 ms while many samples come in, so that
 //! entries do not run out, every 50 ms while some do, else every 100 ms. What it
-//! allocates passes through the hook unseen (its domain is inside the engine for
-//! ever).
+//! allocates is the agent's own and not the program's: [`crate::engine::own`].
 //!
 //! The only rooms of the agent that name the protocol.
 
@@ -106,7 +105,7 @@ struct Errand {
 extern "C" fn main(errand: *mut c_void) -> *mut c_void {
     domain::here(|d| {
         d.enter();
-        d.never_stop();
+        d.set_agents(true);
     });
     // SAFETY: the pointer is the box that `start` gave away.
     let errand = unsafe { Box::from_raw(errand.cast::<Errand>()) };

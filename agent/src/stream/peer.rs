@@ -24,6 +24,7 @@ use heaptop_protocol::message::{
 };
 use interprocess::local_socket::Stream;
 use std::io::{self, Read};
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// Bytes waiting beyond which events are dropped.
@@ -66,9 +67,9 @@ enum Snapshot {
 
 /// See the module.
 pub struct Peer {
-    // Before the stream: see `Listed`.
-    _listed: Listed,
-    stream: Stream,
+    listed: Listed,
+    /// Closed by `drop`, and only while it is ours.
+    stream: ManuallyDrop<Stream>,
     out: Vec<u8>,
     sent: usize,
     reader: frame::Reader,
@@ -98,8 +99,8 @@ impl Peer {
     pub fn new(stream: Stream, hello: FromAgent, now_ns: u64) -> Self {
         let Stream::UdSocket(socket) = &stream;
         let mut peer = Self {
-            _listed: Listed::new(socket),
-            stream,
+            listed: Listed::new(socket),
+            stream: ManuallyDrop::new(stream),
             out: Vec::new(),
             sent: 0,
             reader: frame::Reader::default(),
@@ -125,8 +126,13 @@ impl Peer {
 
     /// Its descriptor, and whether something waits to be written.
     pub fn poll(&self) -> (BorrowedFd<'_>, bool) {
-        let Stream::UdSocket(socket) = &self.stream;
+        let Stream::UdSocket(socket) = &*self.stream;
         (socket.as_fd(), self.waiting() > 0)
+    }
+
+    /// An error if the program has closed our descriptor: see [`Listed`].
+    fn check(&self) -> io::Result<()> {
+        if self.listed.is_ours() { Ok(()) } else { Err(io::ErrorKind::NotConnected.into()) }
     }
 
     fn waiting(&self) -> usize {
@@ -162,6 +168,7 @@ impl Peer {
 
     /// Reads what the viewer wants; an error ends the conversation.
     pub fn listen(&mut self, now_ns: u64) -> io::Result<Vec<FromViewer>> {
+        self.check()?;
         let mut wanted = Vec::new();
         let mut buffer = [0; 4096];
         // Bounded, so that a flood from one viewer cannot hold up the others.
@@ -350,7 +357,11 @@ impl Peer {
 
     /// Writes what the socket takes; an error ends the conversation.
     pub fn flush(&mut self) -> io::Result<()> {
-        let Stream::UdSocket(socket) = &self.stream;
+        if self.waiting() == 0 {
+            return Ok(());
+        }
+        self.check()?;
+        let Stream::UdSocket(socket) = &*self.stream;
         let fd = socket.as_fd().as_raw_fd();
         while self.sent < self.out.len() {
             let rest = &self.out[self.sent..];
@@ -378,5 +389,14 @@ impl Peer {
             self.sent = 0;
         }
         Ok(())
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        if self.listed.is_ours() {
+            // SAFETY: dropped here and nowhere else.
+            unsafe { ManuallyDrop::drop(&mut self.stream) };
+        }
     }
 }

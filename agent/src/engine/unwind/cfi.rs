@@ -97,12 +97,15 @@ impl Rule {
     }
 }
 
-/// Room for a row's rules: the callee-saved registers, the return address, rsp.
+/// Room for a row's rules: the callee-saved registers, the return address, rsp;
+/// and for one row remembered beside the current and the initial one. No more:
+/// all this lies on the program's stack, which may be small. What needs more has
+/// no rule.
 struct OnStack;
 
 impl<T: ReaderOffset> UnwindContextStorage<T> for OnStack {
-    type Rules = [(Register, RegisterRule<T>); 16];
-    type Stack = [UnwindTableRow<T, Self>; 4];
+    type Rules = [(Register, RegisterRule<T>); 9];
+    type Stack = [UnwindTableRow<T, Self>; 3];
 }
 
 /// What the tables say about `pc`.

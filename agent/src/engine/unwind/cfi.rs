@@ -74,6 +74,9 @@ impl Rule {
     const VALID: u64 = 4;
     const FROM_RBP: u64 = 8;
     const RBP_SAVED: u64 = 16;
+    /// The caller's address is where it goes on, not behind a call: frames that
+    /// the tables mark as a signal's, as some coroutines' first ones are.
+    const EXACT: u64 = 64;
 
     fn new(from_rbp: bool, offset: i64, rbp_slot: Option<i64>) -> Self {
         let field = |value: i64| (value as u64) & 0xff_ffff;
@@ -102,6 +105,10 @@ impl Rule {
         self.0 & flag != 0
     }
 }
+
+/// The code that a handler returns to, which makes a frame a signal's:
+/// `mov rax, 15; syscall`.
+const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 
 /// Offsets of the interrupted registers in a `ucontext` of Linux on x86-64.
 mod signal {
@@ -150,11 +157,13 @@ fn look_up(find: usize, pc: usize) -> Rule {
             .table()?
             .fde_for_address(&frames, &bases, pc as u64, EhFrame::cie_from_offset)
             .ok()?;
-        if fde.is_signal_trampoline() {
+        let exact = fde.is_signal_trampoline();
+        if exact && table(pc + 1).is_some_and(|code| code.starts_with(&SIGRETURN)) {
             return Some(Rule::SIGNAL);
         }
         let row = fde.unwind_info_for_address(&frames, &bases, &mut context, pc as u64).ok()?;
-        rule_of(row)
+        let rule = rule_of(row)?;
+        Some(if exact { Rule(rule.0 | Rule::EXACT) } else { rule })
     })()
     .unwrap_or(Rule::NONE)
 }
@@ -274,11 +283,12 @@ pub fn walk(stack: &mut Stack, inner: usize, depth: usize) -> bool {
             return true;
         }
         sp = caller_sp;
-        if sp > inner && !stack.push(return_address, depth) {
+        // It points behind the call, which may be the function's last instruction.
+        let exact = usize::from(rule.has(Rule::EXACT));
+        if sp > inner && !stack.push(return_address + exact, depth) {
             return true;
         }
-        // It points behind the call, which may be the function's last instruction.
-        pc = return_address - 1;
+        pc = return_address + exact - 1;
     }
 }
 

@@ -28,7 +28,7 @@ use super::history::History;
 use crate::engine::callstack::{self, Published};
 use crate::engine::region::{Region, Zeroable};
 use crate::engine::sampler::Rng;
-use crate::engine::tracker::{Birth, Cause, Death, Life};
+use crate::engine::tracker::{Birth, Cause, Life};
 use crate::engine::{Engine, sys};
 use heaptop_protocol::estimate::{Interval, Weight};
 use heaptop_protocol::event::{self, Alloc, Dealloc, Event, Moment, Promote};
@@ -95,8 +95,8 @@ pub struct Ledger {
 struct Arrival {
     seq: u64,
     index: u32,
-    /// `None`: a birth.
-    death: Option<Death>,
+    /// Or a birth.
+    dead: bool,
 }
 
 impl Ledger {
@@ -150,19 +150,16 @@ impl Ledger {
         self.new_stacks.clear();
         let mut arrivals = std::mem::take(&mut self.arrivals);
         arrivals.clear();
-        let deaths = std::cell::RefCell::new(&mut arrivals);
+        let arrived = std::cell::RefCell::new(&mut arrivals);
         self.engine.tracker.collect(
-            |index, b| deaths.borrow_mut().push(Arrival { seq: b.id, index, death: None }),
-            |index, d| deaths.borrow_mut().push(Arrival { seq: d.seq, index, death: Some(d) }),
+            |index, seq| arrived.borrow_mut().push(Arrival { seq, index, dead: false }),
+            |index, seq| arrived.borrow_mut().push(Arrival { seq, index, dead: true }),
         );
         let now = self.now();
         self.turn(self.engine.nursery.cycle(now.clock), now);
         arrivals.sort_unstable_by_key(|a| a.seq);
-        for &Arrival { index, death, .. } in &arrivals {
-            match death {
-                None => self.birth(index, now),
-                Some(death) => self.death(index, death),
-            }
+        for &Arrival { index, dead, .. } in &arrivals {
+            if dead { self.death(index) } else { self.birth(index, now) }
         }
         self.arrivals = arrivals;
         if self.waiting.len() > 1024 + 2 * self.engine.tracker.live() as usize {
@@ -254,8 +251,9 @@ impl Ledger {
         }
     }
 
-    fn death(&mut self, index: u32, d: Death) {
-        let Some(b) = self.engine.tracker.birth_of(index) else { return };
+    fn death(&mut self, index: u32) {
+        let tracker = &self.engine.tracker;
+        let (Some(b), Some(d)) = (tracker.birth_of(index), tracker.death_of(index)) else { return };
         let was_major = self.engine.tracker.died_major(index);
         self.engine.tracker.release(index);
         if b.id < self.forget_before {

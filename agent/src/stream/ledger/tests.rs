@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::{Builder, Settings};
+use crate::engine::tracker::Death;
 
 /// Books over an engine of their own, N = 1000, φ = 0, exact.
 struct Bench {

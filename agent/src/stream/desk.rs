@@ -89,7 +89,7 @@ impl Desk {
         self.listen(now_ns);
         self.ledger.pass();
         if self.ledger.thin() {
-            self.peers.iter_mut().for_each(Peer::want_snapshot);
+            self.peers.iter_mut().for_each(|p| p.want_snapshot(0));
         }
         let slow = now_ns.saturating_sub(self.slow_ns) >= SLOW_NS;
         if (slow || !self.ledger.new_stacks().is_empty()) && self.modules.refresh() {
@@ -143,6 +143,7 @@ impl Desk {
 
     fn wait(&self) {
         let timeout = match self.ledger.events().len() {
+            _ if self.ledger.has_more() => 0,
             0 => IDLE_MS,
             1..MANY => USUAL_MS,
             _ => BUSY_MS,
@@ -201,7 +202,10 @@ impl Desk {
                 let mark = Mark { at: self.ledger.now(), label };
                 self.peers.iter_mut().for_each(|p| p.tell_mark(&mark));
             }
-            FromViewer::WantSnapshot(_) => self.peers.iter_mut().for_each(Peer::want_snapshot),
+            FromViewer::WantSnapshot(_) => {
+                let now = self.ledger.up_to_now();
+                self.peers.iter_mut().for_each(|p| p.want_snapshot(now));
+            }
         }
     }
 
@@ -209,7 +213,7 @@ impl Desk {
         self.ledger.discard();
         for peer in &mut self.peers {
             peer.want_curve();
-            peer.want_snapshot();
+            peer.want_snapshot(0);
         }
     }
 

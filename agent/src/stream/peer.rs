@@ -83,6 +83,8 @@ pub struct Peer {
     /// Totals of passes up to this one were sent.
     swept: u64,
     snapshot: Snapshot,
+    /// What the books must have worked off before it: see [`Ledger::up_to_now`].
+    snapshot_after: u64,
     /// Whether a snapshot was ever begun: events make sense from there on.
     following: bool,
     /// Whether the whole curve is due: at first, and when a point was left out.
@@ -112,6 +114,7 @@ impl Peer {
             sweep: None,
             swept: 0,
             snapshot: Snapshot::Totals,
+            snapshot_after: 0,
             following: false,
             curve_due: true,
             status_ns: 0,
@@ -198,8 +201,10 @@ impl Peer {
         Ok(wanted)
     }
 
-    /// A snapshot of everything is wanted.
-    pub fn want_snapshot(&mut self) {
+    /// A snapshot of everything is wanted, with all that is worked off once the
+    /// books are done with `after`.
+    pub fn want_snapshot(&mut self, after: u64) {
+        self.snapshot_after = self.snapshot_after.max(after);
         self.snapshot = Snapshot::Totals;
         self.sweep = None;
         self.swept = 0;
@@ -216,7 +221,7 @@ impl Peer {
         if self.dropped > 0 && self.waiting() < ROOM {
             let events = std::mem::take(&mut self.dropped);
             self.tell(Dropped { events });
-            self.want_snapshot();
+            self.want_snapshot(0);
         }
         if self.waiting() < ROOM && self.stacks == s.ledger.known() {
             if std::mem::take(&mut self.curve_due) {
@@ -229,7 +234,7 @@ impl Peer {
             // A new callstack's totals follow its first events at once: till then it
             // is a row of which nothing is known.
             let new = !s.ledger.new_stacks().is_empty();
-            if self.snapshot == Snapshot::Totals || due || new {
+            if self.snapshot_is_ready(s) || due || new {
                 self.sweep.get_or_insert((0, s.ledger.pass_number()));
             }
             self.tell_totals(s);
@@ -305,8 +310,12 @@ impl Peer {
         }
     }
 
+    fn snapshot_is_ready(&self, s: &Sources<'_>) -> bool {
+        self.snapshot == Snapshot::Totals && s.ledger.done() >= self.snapshot_after
+    }
+
     fn tell_snapshot(&mut self, s: &Sources<'_>) {
-        if self.snapshot == Snapshot::Totals && self.sweep.is_none() {
+        if self.snapshot_is_ready(s) && self.sweep.is_none() {
             self.tell(SnapshotBegin { at: s.ledger.now() });
             self.snapshot = Snapshot::Blocks { next: 0, listed: 0 };
         }

@@ -26,7 +26,7 @@
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
-//! | `HEAPTOP` | `on`; `off`: the agent does nothing at all; `dormant`: it is there and can be switched on from the viewer | `on` |
+//! | `HEAPTOP` | `on`; `off`: the agent does nothing at all; `dormant`: it is there, and samples nothing until a viewer's command (`SetSampling`) has it start | `on` |
 //! | `HEAPTOP_INTERVAL` | R: mean bytes between samples; 1 records every block exactly | `512K` |
 //! | `HEAPTOP_NURSERY` | N: size of the virtual minor heap | `2M` |
 //! | `HEAPTOP_MAX_YOUNG` | largest block that is born young | `2K` |

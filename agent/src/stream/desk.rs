@@ -47,9 +47,6 @@ impl Desk {
     /// With the socket open, if it can be.
     pub fn new(errand: Errand) -> Self {
         let Errand { engine, ledger, directories, notices } = errand;
-        for sentence in &notices {
-            write_error(sentence);
-        }
         let mut desk = Self {
             engine,
             ledger,
@@ -275,13 +272,6 @@ impl Desk {
             },
         }
     }
-}
-
-/// A line on standard error, by one plain write.
-fn write_error(sentence: &str) {
-    let line = format!("{sentence}\n");
-    // SAFETY: the line is readable for its length; failure is of no concern.
-    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
 }
 
 /// Removes the socket when the program exits in an orderly way.

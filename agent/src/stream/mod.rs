@@ -64,6 +64,8 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
         directories: server::directories(),
         notices: engine.notices.sentences(),
     };
+    // And told here, so that a program that ends at once has told it.
+    errand.notices.iter().for_each(|sentence| write_error(sentence));
     descriptors::close_in_children();
     let mut argument = Some(Box::new(errand));
     // SAFETY: plain libc calls on local values. The thread owns the errand, which
@@ -121,4 +123,11 @@ extern "C" fn main(errand: *mut c_void) -> *mut c_void {
         desk.stopped("a fault in the agent ended the profile; the program goes on");
     }
     std::ptr::null_mut()
+}
+
+/// A line on standard error, by one plain write.
+fn write_error(sentence: &str) {
+    let line = format!("{sentence}\n");
+    // SAFETY: the line is readable for its length; failure is of no concern.
+    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
 }

@@ -125,9 +125,16 @@ extern "C" fn main(errand: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// A line on standard error, by one plain write.
+/// A line on standard error, by one plain write, if that does not block: the line
+/// is far shorter than what a pipe that can be written to takes.
 fn write_error(sentence: &str) {
     let line = format!("{sentence}\n");
-    // SAFETY: the line is readable for its length; failure is of no concern.
-    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+    let mut stderr = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one record, and a line that is readable for its length; failure is
+    // of no concern.
+    unsafe {
+        if libc::poll(&raw mut stderr, 1, 0) == 1 && stderr.revents == libc::POLLOUT {
+            libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
+        }
+    }
 }

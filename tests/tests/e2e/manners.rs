@@ -263,3 +263,11 @@ fn a_program_whose_allocator_refuses_is_not_brought_down() {
     target.say("go");
     assert!(target.wait().success());
 }
+
+#[test]
+fn a_program_with_little_stack_has_enough() {
+    let mut target = Target::start("fixture-rude", &["cramped"], &[("HEAPTOP_INTERVAL", "1")]);
+    target.wait_for("cramped");
+    target.say("go");
+    assert!(target.wait().success());
+}

@@ -109,6 +109,16 @@ fn a_signal_ends_it_cleanly_with_its_last_counters() {
 }
 
 #[test]
+fn it_stops_when_its_input_ends_where_that_is_wanted() {
+    let mut demo = start(&["--leak", "0", "--until-stdin-ends"]);
+    warm_up(&mut demo, 1 << 20, 0);
+    // Its input is closed by that.
+    assert!(demo.wait().success());
+    let last = Truths::read(&mut demo);
+    assert_eq!(last["fill_cache"].in_use_objects, 8000);
+}
+
+#[test]
 fn it_runs_for_as_long_as_it_is_told_and_leaks_as_fast() {
     let mut demo = start(&["--for", "2", "--leak", "100000"]);
     let last = Truths::read(&mut demo);

@@ -1,6 +1,7 @@
 //! The real viewer in a pseudo-terminal, on real targets.
 
 use crate::{demo, httpd};
+use heaptop_tests::deadline::{Deadline, poll};
 use heaptop_tests::http;
 use heaptop_tests::target::{Target, socket_directory};
 use heaptop_tests::terminal::{Terminal, key};
@@ -254,6 +255,31 @@ fn without_a_target_a_sentence_says_what_to_do() {
 }
 
 #[test]
+fn what_cannot_be_done_is_a_sentence_and_exit_code_2() {
+    let directory = socket_directory();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(directory.path(), open).unwrap();
+    let long = directory.path().join("d".repeat(200));
+    for directory in [directory.path(), &long] {
+        let output = std::process::Command::new(heaptop_tests::binaries::path("heaptop"))
+            .args(["list", "--json"])
+            .env("HEAPTOP_DIR", directory)
+            .output()
+            .unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.starts_with("heaptop: the ") && error.lines().count() == 1, "{error}");
+        assert!(output.stdout.is_empty());
+    }
+    let mut terminal = Terminal::viewer(directory.path(), &["demo"]);
+    terminal.wait_for("did not open its socket");
+    assert_eq!(terminal.wait(), 2);
+    let mut terminal = Terminal::viewer(directory.path(), &["attach", ""]);
+    terminal.wait_for("what was given is empty");
+    assert_eq!(terminal.wait(), 2);
+}
+
+#[test]
 fn the_demo_is_one_command_and_ends_with_its_viewer() {
     let directory = socket_directory();
     let mut terminal = Terminal::viewer(directory.path(), &["demo"]);
@@ -264,6 +290,55 @@ fn the_demo_is_one_command_and_ends_with_its_viewer() {
     assert_eq!(terminal.wait(), 0);
     let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// The process that `parent` started, once there is one.
+fn child_of(parent: u32) -> u32 {
+    poll(Deadline::default(), || {
+        let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+        list.ok()?.split_whitespace().next()?.parse().ok()
+    })
+    .expect("it starts a process")
+}
+
+/// Waits for the end of a process that is not ours to reap.
+fn until_ended(pid: u32) {
+    poll(Deadline::default(), || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let state = stat.rsplit_once(") ").map_or("", |(_, rest)| &rest[..1]);
+        ["", "Z", "X"].contains(&state).then_some(())
+    })
+    .expect("it ends");
+}
+
+#[test]
+fn the_demo_ends_however_its_viewer_ends() {
+    for signal in [libc::SIGKILL, libc::SIGQUIT, libc::SIGTERM] {
+        let directory = socket_directory();
+        let mut terminal = Terminal::viewer(directory.path(), &["demo"]);
+        row(&terminal, "fill_cache");
+        let viewer = terminal.pid().expect("it runs");
+        let demo = child_of(viewer);
+        // SAFETY: kill reads no memory; the pid is our child's, not yet reaped.
+        assert_eq!(unsafe { libc::kill(viewer.cast_signed(), signal) }, 0);
+        terminal.wait();
+        until_ended(demo);
+    }
+}
+
+#[test]
+fn the_demo_ends_with_a_viewer_that_still_waits_for_it() {
+    let directory = socket_directory();
+    // Where others may enter no agent opens a socket, and the viewer waits in vain.
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(directory.path(), open).unwrap();
+    let mut terminal = Terminal::viewer(directory.path(), &["demo"]);
+    let viewer = terminal.pid().expect("it runs");
+    let demo = child_of(viewer);
+    // SAFETY: kill reads no memory; the pid is our child's, not yet reaped.
+    assert_eq!(unsafe { libc::kill(viewer.cast_signed(), libc::SIGTERM) }, 0);
+    terminal.wait();
+    until_ended(demo);
 }
 
 #[test]
@@ -317,6 +392,18 @@ fn the_table_of_a_real_server_names_its_functions() {
     for function in httpd::FUNCTIONS {
         row(&second, function);
     }
+}
+
+#[test]
+fn a_stopped_target_is_told() {
+    let target = exact();
+    let terminal = Terminal::viewer(target.directory(), &[]);
+    terminal.wait_for("fixture-exact");
+    target.signal(libc::SIGSTOP);
+    terminal.wait_for("no news for 3 s");
+    terminal.wait_for("no news for 4 s");
+    target.signal(libc::SIGCONT);
+    terminal.until("a screen without it", |now| (!now.contains("no news")).then_some(()));
 }
 
 #[test]

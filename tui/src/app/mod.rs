@@ -62,6 +62,8 @@ pub enum Message {
     Exported(Result<PathBuf, String>),
     /// A sentence to show until the next key.
     Note(String),
+    /// For so many seconds the connected target has said nothing; `None`: it speaks.
+    Silence(Option<u64>),
 }
 
 /// What the terminal loop shall do.
@@ -105,6 +107,8 @@ pub struct App {
     /// Taken when the screen was paused.
     export: Option<Box<Request>>,
     note: Option<String>,
+    /// Seconds.
+    silence: Option<u64>,
     /// The session's revision at the last refresh.
     revision: Option<u64>,
     dirty: bool,
@@ -154,6 +158,7 @@ impl App {
             table: None,
             export: None,
             note: None,
+            silence: None,
             revision: None,
             dirty: true,
         }
@@ -249,7 +254,7 @@ impl App {
     pub fn sentence(&self) -> Option<String> {
         self.note
             .clone()
-            .or_else(|| self.live.trouble())
+            .or_else(|| self.live.trouble(self.silence))
             .or_else(|| self.live.notices.last().cloned())
     }
 

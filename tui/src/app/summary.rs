@@ -25,8 +25,9 @@ pub struct Summary {
     pub samples_per_second: Option<f64>,
     /// Bytes that live.
     pub in_use: Estimate,
-    /// The highest bytes in use, and minutes from start to it.
-    pub peak: Option<(Estimate, u64)>,
+    /// The highest bytes in use, and minutes from start to it; without them it is
+    /// now.
+    pub peak: Option<(Estimate, Option<u64>)>,
     /// Bytes allocated per second.
     pub allocated_rate: Estimate,
     /// Promoted share.
@@ -80,7 +81,7 @@ impl Summary {
             interval_bytes: status.map(|s| s.interval.bytes()),
             samples_per_second: session.samples_per_second(),
             in_use: session.in_use(),
-            peak: session.peak().map(|p| (p.in_use, p.time_ns / MINUTE_NS)),
+            peak: peak(session),
             allocated_rate: session.allocated_rate(),
             promotion: session.promotion(),
             rss_bytes: status.and_then(|s| s.rss_bytes),
@@ -90,6 +91,18 @@ impl Summary {
             curve: session.history().iter().map(|p| p.in_use_bytes).collect(),
         }
     }
+}
+
+/// The highest moment. The agent tells of it more seldom than of what is in use,
+/// which may be above the last that it told.
+fn peak(session: &Session) -> Option<(Estimate, Option<u64>)> {
+    let told = session.peak()?;
+    let now = session.in_use();
+    Some(if now.point() > told.in_use.point() {
+        (now, None)
+    } else {
+        (told.in_use, Some(told.time_ns / MINUTE_NS))
+    })
 }
 
 /// What is never held back.
@@ -141,14 +154,20 @@ impl Live {
 }
 
 impl Live {
-    /// What is wrong, in a sentence.
+    /// What is wrong, in a sentence; `silence` are the seconds for which a connected
+    /// target has said nothing.
     #[must_use]
-    pub fn trouble(&self) -> Option<String> {
-        match &self.connection {
-            Connection::Lost(why) | Connection::Ended(why) => {
+    pub fn trouble(&self, silence: Option<u64>) -> Option<String> {
+        match (&self.connection, silence) {
+            (Connection::Lost(why) | Connection::Ended(why), _) => {
                 return Some(format!("{why}; figures are as of then"));
             }
-            Connection::Connecting | Connection::Connected => {}
+            (Connection::Connected, Some(seconds)) => {
+                return Some(format!(
+                    "no news for {seconds} s: the target may be stopped or too busy; figures are as of then"
+                ));
+            }
+            (Connection::Connected, None) | (Connection::Connecting, _) => {}
         }
         match (&self.stopped, self.sampling) {
             (Some(why), _) => Some(format!("sampling stopped: {why}")),

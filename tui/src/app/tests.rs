@@ -409,3 +409,26 @@ fn a_branch_that_is_opened_shows_what_is_below() {
     press(&mut app, &f.session, &[c('l'), c('l')]);
     assert_eq!((names(&app)[7].as_str(), selected(&app).as_str()), ("   main", "deep"));
 }
+
+#[test]
+fn silence_of_the_target_is_told_unless_the_screen_is_paused() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    app.take_dirty();
+    app.update(Message::Silence(Some(3)), &f.session);
+    assert!(app.take_dirty());
+    let sentence = app.sentence().unwrap();
+    assert!(sentence.starts_with("no news for 3 s: the target may be stopped"), "{sentence}");
+    app.update(Message::Silence(Some(3)), &f.session);
+    assert!(!app.take_dirty(), "nothing changed");
+    app.update(Message::Silence(None), &f.session);
+    assert!(app.take_dirty());
+    assert_eq!(app.sentence(), None);
+    press(&mut app, &f.session, &[c(' ')]);
+    app.take_dirty();
+    app.update(Message::Silence(Some(9)), &f.session);
+    assert!(!app.take_dirty(), "it is paused");
+    press(&mut app, &f.session, &[c(' ')]);
+    assert!(app.take_dirty());
+    assert!(app.sentence().unwrap().contains("for 9 s"));
+}

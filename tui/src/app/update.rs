@@ -49,6 +49,12 @@ impl App {
             Message::Exported(Ok(path)) => self.say(format!("written: {}", path.display())),
             Message::Exported(Err(why)) => self.say(format!("export failed: {why}")),
             Message::Note(sentence) => self.say(sentence),
+            Message::Silence(seconds) if seconds == self.silence => return Vec::new(),
+            Message::Silence(seconds) => {
+                self.silence = seconds;
+                // A paused screen stands still; by the next key it is told there too.
+                self.dirty |= !self.paused;
+            }
         }
         self.settle(session);
         Vec::new()

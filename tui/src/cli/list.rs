@@ -5,14 +5,18 @@ use std::io::{self, Write};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
-use crate::session::estimate;
+use crate::session::estimate::{self, Sight};
 use crate::session::figures::Estimate;
 use crate::session::sane;
 use crate::source::discover::{Found, kind};
 use crate::view::format::{self, Unit};
+use crate::view::text;
 
 /// What is not known.
 const UNKNOWN: &str = "–";
+
+/// Columns of a name.
+const NAME: usize = 40;
 
 /// Nanoseconds since the agent started.
 fn uptime_ns(found: &Found) -> u64 {
@@ -21,7 +25,7 @@ fn uptime_ns(found: &Found) -> u64 {
 
 fn in_use(found: &Found) -> Estimate {
     found.status.map_or(Estimate::Unknown, |status| {
-        estimate::bytes(&status.totals.in_use, Some(status.interval))
+        estimate::bytes(&status.totals.in_use, Sight::of(&status))
     })
 }
 
@@ -36,7 +40,7 @@ pub(super) fn table(
     let rows = targets.iter().map(|found| {
         [
             found.target.pid.to_string(),
-            sane::text(&found.target.hello.name).into_owned(),
+            text::keep_start(&sane::text(&found.target.hello.name), NAME).into_owned(),
             kind(&found.target.hello).into(),
             found.status.map_or(UNKNOWN.into(), |s| format::interval(s.interval.bytes())),
             format::estimate(&in_use(found), Unit::Bytes).to_string(),
@@ -73,6 +77,8 @@ struct Target<'a> {
     /// R.
     interval_bytes: Option<u32>,
     in_use: Option<InUse>,
+    /// Births that found no room: in no figure.
+    lost_births: Option<u64>,
     uptime_seconds: u64,
     agent_version: &'a str,
     uid: u32,
@@ -80,7 +86,7 @@ struct Target<'a> {
 }
 
 /// An estimate with its 95 % interval. Without a sample only `high_bytes` is
-/// known.
+/// known, and where births were lost only `low_bytes`.
 #[derive(Serialize)]
 struct InUse {
     value_bytes: Option<f64>,
@@ -116,6 +122,7 @@ pub(super) fn json(targets: &[Found], out: &mut impl Write) -> io::Result<()> {
             kind: kind(&found.target.hello),
             interval_bytes: found.status.map(|status| status.interval.bytes()),
             in_use: InUse::new(in_use(found)),
+            lost_births: found.status.map(|status| status.losses.births),
             uptime_seconds: uptime_ns(found) / 1_000_000_000,
             agent_version: &found.target.hello.agent_version,
             uid: found.target.uid,
@@ -162,6 +169,39 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_long_name_does_not_widen_the_table() {
+        let long = "n".repeat(400);
+        let mut out = Vec::new();
+        table(&[found(1, &long)], None, &mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.contains(&format!("  {}…  linked", &long[..39])), "{out}");
+        let mut out = Vec::new();
+        json(&[found(1, &long)], &mut out).unwrap();
+        assert!(String::from_utf8(out).unwrap().contains(&long), "JSON has all of it");
+    }
+
+    #[test]
+    fn what_was_lost_or_not_looked_at_is_no_upper_end() {
+        use heaptop_protocol::{message::Sampling, totals::Totals};
+        let mut lost = found(1, "lost");
+        lost.status.as_mut().unwrap().losses.births = 7;
+        let mut dormant = found(2, "dormant");
+        let status = dormant.status.as_mut().unwrap();
+        (status.sampling, status.totals) = (Sampling::Paused, Totals::default());
+        assert_eq!(in_use(&dormant), Estimate::Unknown);
+        dormant.status.as_mut().unwrap().sampling = Sampling::On;
+        assert!(matches!(in_use(&dormant), Estimate::Below { .. }));
+        let mut out = Vec::new();
+        json(&[lost], &mut out).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(value[0]["lost_births"], 7);
+        assert!(value[0]["in_use"]["low_bytes"].as_f64().unwrap() > 0.0, "{value}");
+        for name in ["value_bytes", "high_bytes"] {
+            assert!(value[0]["in_use"][name].is_null(), "{name}");
+        }
+    }
+
+    #[test]
     fn json_has_nulls_for_what_is_unknown() {
         let mut unknown = found(13, "x");
         unknown.status = None;
@@ -175,7 +215,8 @@ pub(super) mod tests {
             ["low_bytes", "high_bytes"].map(|name| value[0]["in_use"][name].as_f64().unwrap());
         assert!(low < high, "{value}");
         assert_eq!(value[1]["uptime_seconds"], 65);
-        for name in ["interval_bytes", "in_use"] {
+        assert_eq!(value[0]["lost_births"], 0);
+        for name in ["interval_bytes", "in_use", "lost_births"] {
             assert!(value[1][name].is_null(), "{name}");
         }
     }

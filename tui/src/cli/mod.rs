@@ -1,7 +1,7 @@
 //! The command line: what is asked, and how it ends.
 //!
-//! Exit codes: 0 done, 1 the target failed, 2 usage or unusable input, with one
-//! sentence on standard error. After a signal, 128 and its number. A broken pipe
+//! Exit codes: 0 done, 1 the target failed, 2 usage or unusable input (a demo that
+//! cannot be shown as well), with one sentence on standard error. After a signal, 128 and its number. A broken pipe
 //! ends quietly.
 
 mod list;
@@ -139,15 +139,17 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-fn tell(survey: &Survey) {
+/// The targets; what else was met is told.
+fn look() -> Result<Survey, Failure> {
+    let survey = survey().map_err(|error| Failure::Usage(error.to_string()))?;
     for trouble in &survey.troubles {
         let _ = writeln!(io::stderr(), "heaptop: {trouble}");
     }
+    Ok(survey)
 }
 
 fn list(json: bool) -> Result<(), Failure> {
-    let survey = survey();
-    tell(&survey);
+    let survey = look()?;
     let mut out = io::stdout().lock();
     if json {
         list::json(&survey.targets, &mut out)?;
@@ -160,8 +162,7 @@ fn list(json: bool) -> Result<(), Failure> {
 }
 
 fn choose(options: Options) -> Result<(), Failure> {
-    let survey = survey();
-    tell(&survey);
+    let survey = look()?;
     let mut out = io::stdout().lock();
     let choice = pick::choose(&survey.targets, &mut io::stdin().lock(), &mut out)?;
     drop(out);
@@ -173,7 +174,7 @@ fn choose(options: Options) -> Result<(), Failure> {
 }
 
 fn demo(options: Options) -> Result<(), Failure> {
-    let demo = Demo::start().map_err(Failure::Failed)?;
+    let demo = Demo::start().map_err(Failure::Usage)?;
     attach(demo.socket(), options)
 }
 

@@ -2,8 +2,8 @@
 
 use super::sums::born_lately;
 use super::{Column, Question};
-use crate::session::estimate::survival;
-use crate::session::figures::{Estimate, Lifetime};
+use crate::session::estimate::{Sight, survival};
+use crate::session::figures::Lifetime;
 use crate::session::{Session, estimate};
 use heaptop_protocol::totals::Total;
 
@@ -67,24 +67,23 @@ impl<'a> Keys<'a> {
 
     fn number(&mut self, group: u32) -> Option<f64> {
         let session = self.session;
-        let interval = session.course().interval();
+        let sight = session.course().sight();
         let totals = || session.group_totals(group);
         // Seconds are the same for all rows.
-        let rates = session.course().rate_interval();
+        let rates = session.course().rate_sight();
         let known = session.course().rate_seconds();
         match self.column {
             Column::Callsite => None,
-            Column::InUseBytes => of_bytes(&totals().in_use, interval.is_some()),
-            Column::InUseObjects => of_estimate(estimate::objects(&totals().in_use, interval)),
-            Column::AllocatedBytes => of_bytes(&totals().allocated, interval.is_some()),
-            Column::AllocatedObjects => {
-                of_estimate(estimate::objects(&totals().allocated, interval))
-            }
+            Column::InUseBytes => of_bytes(&totals().in_use, sight),
+            Column::InUseObjects => estimate::objects(&totals().in_use, sight).point(),
+            Column::AllocatedBytes => of_bytes(&totals().allocated, sight),
+            Column::AllocatedObjects => estimate::objects(&totals().allocated, sight).point(),
             Column::AllocatedRate => {
-                known.and_then(|_| of_bytes(&self.lately[group as usize], rates.is_some()))
+                known.and_then(|_| of_bytes(&self.lately[group as usize], rates))
             }
-            Column::ObjectRate => known
-                .and_then(|_| of_estimate(estimate::objects(&self.lately[group as usize], rates))),
+            Column::ObjectRate => {
+                known.and_then(|_| estimate::objects(&self.lately[group as usize], rates).point())
+            }
             Column::Promoted => promoted(session, group),
             Column::ShortLived => promoted(session, group).map(|share| 1.0 - share),
             Column::Lifetime => match session.group_lifetime(group, &mut self.lives) {
@@ -98,19 +97,13 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// The value of [`estimate::bytes`] without its interval. No sample: below
-/// everything that has one; unknown while R is.
-fn of_bytes(total: &Total, interval_known: bool) -> Option<f64> {
-    (total.n > 0 || interval_known).then_some(total.bytes.sum)
-}
-
-fn of_estimate(estimate: Estimate) -> Option<f64> {
-    match estimate {
-        Estimate::Unknown => None,
-        Estimate::Exact { value } | Estimate::Interval { value, .. } => Some(value),
-        Estimate::Below { .. } => Some(0.0),
-        Estimate::AtLeast { low, .. } => Some(low),
+/// What [`estimate::bytes`] shows; where that is the value, without the work for
+/// its interval. No sample: below everything that has one; unknown while R is.
+fn of_bytes(total: &Total, sight: Sight) -> Option<f64> {
+    if sight.lost || total.n == 0 {
+        return estimate::bytes(total, sight).point();
     }
+    Some(total.bytes.sum)
 }
 
 fn promoted(session: &Session, group: u32) -> Option<f64> {

@@ -101,8 +101,8 @@ impl Sums {
     }
 
     pub fn figures(&self, session: &Session, lifetime: Lifetime) -> Figures {
-        let interval = session.course().interval();
-        let lately = session.course().rate_interval();
+        let sight = session.course().sight();
+        let lately = session.course().rate_sight();
         let rate = |estimate| match session.course().rate_seconds() {
             Some(seconds) => estimate::per_second(estimate, seconds),
             None => Estimate::Unknown,
@@ -110,10 +110,10 @@ impl Sums {
         let t = &self.totals;
         let promoted = estimate::share(&t.promoted, &t.minor);
         Figures {
-            in_use_bytes: estimate::bytes(&t.in_use, interval),
-            in_use_objects: estimate::objects(&t.in_use, interval),
-            allocated_bytes: estimate::bytes(&t.allocated, interval),
-            allocated_objects: estimate::objects(&t.allocated, interval),
+            in_use_bytes: estimate::bytes(&t.in_use, sight),
+            in_use_objects: estimate::objects(&t.in_use, sight),
+            allocated_bytes: estimate::bytes(&t.allocated, sight),
+            allocated_objects: estimate::objects(&t.allocated, sight),
             allocated_rate: rate(estimate::bytes(&self.window, lately)),
             object_rate: rate(estimate::objects(&self.window, lately)),
             promoted,
@@ -153,11 +153,11 @@ pub fn value(total: &Total, metric: Metric) -> f64 {
 
 /// The estimate of a metric.
 pub fn estimate_of(session: &Session, total: &Total, metric: Metric) -> Estimate {
-    let interval = session.course().interval();
+    let sight = session.course().sight();
     if counts_objects(metric) {
-        estimate::objects(total, interval)
+        estimate::objects(total, sight)
     } else {
-        estimate::bytes(total, interval)
+        estimate::bytes(total, sight)
     }
 }
 

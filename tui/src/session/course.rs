@@ -1,6 +1,6 @@
 //! The target as a whole, over time.
 
-use super::estimate;
+use super::estimate::{self, Sight};
 use super::figures::Estimate;
 use super::window::Steps;
 use super::{PeakView, sane};
@@ -140,20 +140,26 @@ impl Course {
 
     pub(super) fn peak(&self) -> Option<PeakView> {
         let (time_ns, in_use) = self.peak.as_ref()?;
-        let in_use = estimate::bytes(in_use, self.interval);
+        let in_use = estimate::bytes(in_use, self.sight());
         Some(PeakView { time_ns: *time_ns, in_use })
     }
 
-    /// The largest R that blocks may have been sampled with, as far as is known.
+    /// How all blocks were sampled, as far as is known.
     #[must_use]
-    pub const fn interval(&self) -> Option<Interval> {
-        self.interval
+    pub fn sight(&self) -> Sight {
+        Sight { interval: self.interval, lost: self.lost(), off: self.off_ns.is_some() }
     }
 
-    /// The same for blocks born in the window of rates.
+    /// The same for blocks born in the window of rates, which is not asked for
+    /// where sampling was off in it.
     #[must_use]
-    pub fn rate_interval(&self) -> Option<Interval> {
-        self.intervals.iter().map(|(_, interval)| *interval).max()
+    pub fn rate_sight(&self) -> Sight {
+        let interval = self.intervals.iter().map(|(_, interval)| *interval).max();
+        Sight { interval, lost: self.lost(), off: false }
+    }
+
+    fn lost(&self) -> bool {
+        self.status.is_some_and(|status| status.losses.births > 0)
     }
 
     /// Steps of a second, for rates.
@@ -193,7 +199,7 @@ impl Course {
         }
         let Totals { allocated, .. } = &status.totals;
         let born = allocated.since(&former.allocated);
-        estimate::per_second(estimate::bytes(&born, self.rate_interval()), seconds)
+        estimate::per_second(estimate::bytes(&born, self.rate_sight()), seconds)
     }
 
     pub(super) fn samples_per_second(&self) -> Option<f64> {

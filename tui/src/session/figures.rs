@@ -27,13 +27,27 @@ pub enum Estimate {
         /// The bound.
         high: f64,
     },
-    /// Too mixed for two sides (objects of sizes over 16:1): a one-sided bound.
+    /// Too mixed for two sides (objects of sizes over 16:1), or births were lost: a
+    /// one-sided bound.
     AtLeast {
         /// The bound, with 95 % confidence.
         low: f64,
         /// Sampled blocks behind it.
         samples: u64,
     },
+}
+
+impl Estimate {
+    /// The number that stands for it in an order: without a sample 0.
+    #[must_use]
+    pub const fn point(self) -> Option<f64> {
+        match self {
+            Self::Unknown => None,
+            Self::Exact { value } | Self::Interval { value, .. } => Some(value),
+            Self::Below { .. } => Some(0.0),
+            Self::AtLeast { low, .. } => Some(low),
+        }
+    }
 }
 
 /// A share between 0 and 1 with its 95 % interval.

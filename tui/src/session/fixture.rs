@@ -36,6 +36,7 @@ pub(crate) struct Fixture {
     all: Totals,
     living: BTreeMap<BlockId, LiveBlock>,
     peak_bytes: f64,
+    holds_peak: bool,
 }
 
 /// Where the fixture's program lies.
@@ -60,6 +61,7 @@ impl Fixture {
             all: Totals::default(),
             living: BTreeMap::new(),
             peak_bytes: 0.0,
+            holds_peak: false,
         };
         fixture.session.apply(Input::Connection(Connection::Connected));
         fixture.say(fixture.hello());
@@ -249,11 +251,16 @@ impl Fixture {
             rss_bytes: Some(100 << 20),
         };
         self.say(History { whole: false, points: vec![point] });
-        if in_use_bytes > self.peak_bytes {
+        if in_use_bytes > self.peak_bytes && !self.holds_peak {
             self.peak_bytes = in_use_bytes;
             let (time_ns, in_use) = (self.time_ns, self.all.in_use);
             self.say(Peak { time_ns, in_use, stacks: Vec::new(), more: false });
         }
+    }
+
+    /// Whether it keeps peaks to itself.
+    pub fn hold_peak(&mut self, holds: bool) {
+        self.holds_peak = holds;
     }
 
     /// The living, as a snapshot lists them.

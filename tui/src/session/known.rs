@@ -64,9 +64,8 @@ impl Session {
     /// Bytes in use by the whole target.
     #[must_use]
     pub fn in_use(&self) -> Estimate {
-        self.status().map_or(Estimate::Unknown, |s| {
-            estimate::bytes(&s.totals.in_use, self.course.interval())
-        })
+        self.status()
+            .map_or(Estimate::Unknown, |s| estimate::bytes(&s.totals.in_use, self.course.sight()))
     }
 
     /// Bytes allocated per second by the whole target, over the last ten seconds.

@@ -1,4 +1,9 @@
 //! The built-in demo target, run as a process of its own.
+//!
+//! However this process ends, at any moment and by any signal, the demo ends with
+//! it: its standard input is a pipe whose other end is held here and nowhere else,
+//! and it stops when that ends. Where there is time it is asked to end as well, and
+//! waited for.
 
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,11 +16,13 @@ use std::time::{Duration, Instant};
 use heaptop_protocol::endpoint;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::discover::probe;
+use super::discover::identify;
 use super::socket::own_uid;
 
 /// Its program's name, beside this one.
 const PROGRAM: &str = "heaptop-demo";
+/// What makes it stop when the pipe that is its standard input ends.
+const UNTIL_STDIN_ENDS: &str = "--until-stdin-ends";
 /// Time for it to open its socket.
 const START: Duration = Duration::from_secs(5);
 /// Pause between looks for it.
@@ -42,6 +49,7 @@ fn terminate(pid: i32) {
 
 /// The running demo; dropping it ends it.
 pub struct Demo {
+    /// Holds the pipe too.
     child: Child,
     socket: PathBuf,
 }
@@ -56,7 +64,8 @@ impl Demo {
 
     fn start_program(program: &Path, time: Duration) -> Result<Self, String> {
         let child = Command::new(program)
-            .stdin(Stdio::null())
+            .arg(UNTIL_STDIN_ENDS)
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             // What the terminal sends to the viewer's group (^Z, ^C) is not for it.
@@ -76,7 +85,7 @@ impl Demo {
         let directories = endpoint::directories(|name| std::env::var_os(name), own_uid());
         loop {
             let sockets = directories.iter().map(|d| endpoint::socket(d, pid));
-            if let Some(socket) = { sockets }.find(|s| s.exists() && probe(s).is_ok()) {
+            if let Some(socket) = { sockets }.find(|s| s.exists() && identify(s).is_ok()) {
                 demo.socket = socket;
                 return Ok(demo);
             }
@@ -167,9 +176,14 @@ mod tests {
     }
 
     fn failure(program: &Path) -> String {
-        match Demo::start_program(program, Duration::from_millis(400)) {
-            Ok(_) => panic!("it has no socket"),
-            Err(sentence) => sentence,
+        loop {
+            match Demo::start_program(program, Duration::from_millis(400)) {
+                Ok(_) => panic!("it has no socket"),
+                // A child that another test has just forked may still hold the script
+                // open for writing.
+                Err(sentence) if sentence.contains("Text file busy") => {}
+                Err(sentence) => return sentence,
+            }
         }
     }
 
@@ -188,7 +202,8 @@ mod tests {
         // One that does not even end when it is asked to.
         let text = format!("trap '' TERM; echo $$ > {}; exec sleep 300", pid.display());
         let slow = script(dir.path(), &text);
-        assert!(failure(&slow).contains("did not open its socket within"));
+        let sentence = failure(&slow);
+        assert!(sentence.contains("did not open its socket within"), "{sentence}");
         let pid = std::fs::read_to_string(pid).unwrap();
         assert!(!Path::new("/proc").join(pid.trim()).exists());
     }

@@ -9,20 +9,22 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use heaptop_protocol::endpoint;
 use heaptop_protocol::message::{FromAgent, Hello, Status};
 
 use super::handshake::Greeted;
-use super::socket::{check_directory, own_uid};
+use super::link::GREETING;
+use super::socket::{Patience, Peer, check_directory, own_uid};
 use super::{LinkError, Target};
 use crate::symbols::inner_pid;
 
-/// Time for a target to greet and to tell how it is.
-const PROBE: Duration = Duration::from_millis(300);
-/// Targets asked at the same time.
-const AT_ONCE: usize = 16;
+/// Time for a target on a list to greet and to tell how it is.
+const PROBE: Duration = Duration::from_secs(1);
+/// Targets asked at the same time: more of them than there ever are, and few enough
+/// for the files that a process may have open.
+const AT_ONCE: usize = 256;
 /// Age from which a socket that refuses is certainly left over.
 const LEFT_OVER: Duration = Duration::from_secs(2);
 
@@ -44,9 +46,9 @@ pub struct Survey {
     pub troubles: Vec<String>,
 }
 
-/// Looks for all targets of this user; as root, of every user.
-#[must_use]
-pub fn survey() -> Survey {
+/// Looks for all targets of this user; as root, of every user. There is no survey
+/// where none of the directories can be used.
+pub fn survey() -> Result<Survey, LinkError> {
     let uid = own_uid();
     let mut directories: Vec<(PathBuf, u32)> =
         endpoint::directories(|name| std::env::var_os(name), uid)
@@ -76,13 +78,14 @@ fn others() -> Vec<(PathBuf, u32)> {
 }
 
 /// Looks into these directories, each with the user that must own it.
-fn survey_in(directories: &[(PathBuf, u32)]) -> Survey {
+fn survey_in(directories: &[(PathBuf, u32)]) -> Result<Survey, LinkError> {
     let mut survey = Survey::default();
     let mut sockets = Vec::new();
     for (directory, owner) in directories {
         match check_directory(directory, *owner) {
             Ok(true) => sockets.extend(sockets_in(directory)),
             Ok(false) => {}
+            Err(error) if survey.troubles.len() + 1 == directories.len() => return Err(error),
             Err(error) => survey.troubles.push(error.to_string()),
         }
     }
@@ -103,7 +106,7 @@ fn survey_in(directories: &[(PathBuf, u32)]) -> Survey {
     }
     survey.targets.sort_by_key(|found| found.target.pid);
     survey.targets.dedup_by_key(|found| found.target.pid);
-    survey
+    Ok(survey)
 }
 
 /// The sockets of agents in a directory.
@@ -130,17 +133,11 @@ fn remove_left_over(socket: &Path) {
 }
 
 /// Asks who listens at `socket`, and how it is.
-pub fn probe(socket: &Path) -> Result<Found, LinkError> {
-    let deadline = Instant::now() + PROBE;
-    let mut greeted = Greeted::open(socket, deadline)?;
-    let target = Target {
-        pid: greeted.peer.pid,
-        uid: greeted.peer.uid,
-        socket: socket.into(),
-        hello: greeted.hello.clone(),
-    };
+pub(super) fn probe(socket: &Path) -> Result<Found, LinkError> {
+    let patience = Patience::new(PROBE);
+    let (mut greeted, target) = meet(socket, patience)?;
     let status = loop {
-        match greeted.next(socket, deadline) {
+        match greeted.next(socket, patience) {
             Ok(Some(FromAgent::Status(status))) => break Some(status),
             Ok(_) => {}
             // It is a target all the same, only its state is unknown.
@@ -148,6 +145,18 @@ pub fn probe(socket: &Path) -> Result<Found, LinkError> {
         }
     };
     Ok(Found { target, status })
+}
+
+/// Asks who listens at `socket`, as long as it takes to attach.
+pub(super) fn identify(socket: &Path) -> Result<Target, LinkError> {
+    meet(socket, Patience::new(GREETING)).map(|(_, target)| target)
+}
+
+fn meet(socket: &Path, patience: Patience) -> Result<(Greeted, Target), LinkError> {
+    let greeted = Greeted::open(socket, patience)?;
+    let Peer { pid, uid } = greeted.peer;
+    let target = Target { pid, uid, socket: socket.into(), hello: greeted.hello.clone() };
+    Ok((greeted, target))
 }
 
 /// Finds the socket of process `pid`, also where its directories are others
@@ -171,10 +180,20 @@ pub fn socket_of(pid: u32) -> Result<PathBuf, String> {
         candidates.push(endpoint::socket(&proc.join("root").join(inside), inner));
     }
 
+    // One socket is seen by several paths: it is asked once.
+    let mut seen = Vec::new();
+    candidates.retain(|candidate| {
+        // Where nothing is to be seen asking tells why.
+        let Ok(metadata) = std::fs::metadata(candidate) else { return true };
+        let identity = (metadata.dev(), metadata.ino());
+        let new = !seen.contains(&identity);
+        seen.push(identity);
+        new
+    });
     let mut trouble = None;
     for candidate in candidates {
-        match probe(&candidate) {
-            Ok(found) if found.target.pid == pid => return Ok(candidate),
+        match identify(&candidate) {
+            Ok(target) if target.pid == pid => return Ok(candidate),
             Ok(_) | Err(LinkError::Missing(_) | LinkError::Stale(_)) => {}
             Err(error) => trouble = trouble.or(Some(error)),
         }
@@ -233,7 +252,10 @@ impl Wanted {
         match self {
             Self::Pid(pid) => socket_of(*pid),
             Self::Socket(path) => Ok(path.clone()),
-            Self::Name(name) => choose(name, &survey().targets),
+            Self::Name(name) if name.trim().is_empty() => {
+                Err("a target has a pid, a name or a socket, and what was given is empty: see `heaptop list`".into())
+            }
+            Self::Name(name) => choose(name, &survey().map_err(|e| e.to_string())?.targets),
         }
     }
 }
@@ -284,7 +306,7 @@ mod tests {
     }
 
     fn look(dir: &Path) -> Survey {
-        survey_in(&[(dir.into(), own_uid())])
+        survey_in(&[(dir.into(), own_uid())]).unwrap()
     }
 
     #[test]
@@ -307,6 +329,21 @@ mod tests {
         assert_eq!(survey.troubles.len(), 2, "{:?}", survey.troubles);
         assert!(survey.troubles[0].contains("no heaptop"), "{:?}", survey.troubles);
         assert!(survey.troubles[1].contains("does not answer"), "{:?}", survey.troubles);
+    }
+
+    #[test]
+    fn slow_targets_are_waited_for_and_all_at_once() {
+        let dir = directory();
+        let _slow = fake::serve(&dir.path().join("1.sock"), Behaviour::Slow);
+        // Nobody in here answers before all of them are asked.
+        let agents: Vec<_> = (2..50)
+            .map(|i| fake::serve(&dir.path().join(format!("{i}.sock")), Behaviour::Together(48)))
+            .collect();
+        assert_eq!(agents.len(), 48);
+        let survey = look(dir.path());
+        assert_eq!(survey.troubles, [""; 0]);
+        // All have this process's pid.
+        assert_eq!(survey.targets.len(), 1);
     }
 
     #[test]
@@ -335,19 +372,32 @@ mod tests {
         let dir = directory();
         let _good = fake::serve(&dir.path().join("1.sock"), Behaviour::Normal);
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
-        let survey = look(dir.path());
+        let none = dir.path().join("none");
+        let directory = |path: &Path, owner| (path.to_owned(), owner);
+        let untrusted = directory(dir.path(), own_uid());
+        let error = survey_in(std::slice::from_ref(&untrusted)).unwrap_err().to_string();
+        assert!(error.contains("chmod 700"), "{error}");
+        // One of several that cannot be used is told beside what the others hold.
+        let survey = survey_in(&[untrusted, directory(&none, own_uid())]).unwrap();
         assert!(survey.targets.is_empty());
         assert!(survey.troubles[0].contains("chmod 700"), "{:?}", survey.troubles);
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o700)).unwrap();
-        let survey = survey_in(&[(dir.path().into(), own_uid() + 1)]);
-        assert!(survey.troubles[0].contains("belongs to user"), "{:?}", survey.troubles);
-        assert!(look(&dir.path().join("none")).troubles.is_empty());
+        let error = survey_in(&[directory(dir.path(), own_uid() + 1)]).unwrap_err().to_string();
+        assert!(error.contains("belongs to user"), "{error}");
+        assert!(look(&none).troubles.is_empty());
+        for long in ["d".repeat(101), "d".repeat(5000)] {
+            let error = survey_in(&[directory(Path::new(&long), 0)]).unwrap_err().to_string();
+            assert!(error.contains("does not fit into a socket's address"), "{error}");
+        }
+        assert!(survey_in(&[directory(Path::new(&"d".repeat(100)), 0)]).is_ok());
     }
 
     #[test]
     fn a_target_is_named_by_pid_name_or_socket() {
         assert_eq!(Wanted::from("12"), Wanted::Pid(12));
         assert_eq!(Wanted::from("orders"), Wanted::Name("orders".into()));
+        let nothing = Wanted::from(" ").socket().unwrap_err();
+        assert!(nothing.contains("what was given is empty"), "{nothing}");
         assert_eq!(Wanted::from("./x"), Wanted::Socket("./x".into()));
         let found = |pid, name: &str| Found {
             target: Target {

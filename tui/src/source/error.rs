@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use heaptop_protocol::frame::FrameError;
 use heaptop_protocol::message::{HandshakeError, MessageError};
@@ -14,10 +15,24 @@ pub enum LinkError {
     Missing(PathBuf),
     /// Nobody listens at the socket: its process is gone.
     Stale(PathBuf),
-    /// The target has too many callers and takes no more, or stands still.
-    Busy(PathBuf),
-    /// It accepted and said nothing.
-    Silent(PathBuf),
+    /// The target takes no connection: its queue of callers is full.
+    Busy {
+        /// Where.
+        socket: PathBuf,
+        /// Its pid, as its socket's name says.
+        pid: Option<u32>,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// It took the connection and said nothing, or no whole message.
+    Silent {
+        /// Where.
+        socket: PathBuf,
+        /// Its pid.
+        pid: u32,
+        /// How long it was waited for.
+        waited: Duration,
+    },
     /// It hung up before it greeted.
     HungUp(PathBuf),
     /// The socket belongs to another user.
@@ -66,15 +81,20 @@ impl std::fmt::Display for LinkError {
                 "nobody listens at {}: its process is gone, see `heaptop list` for others",
                 path.display()
             ),
-            Self::Busy(path) => write!(
+            Self::Busy { socket, pid, waited } => {
+                let pid = pid.map_or("PID".into(), |pid| pid.to_string());
+                write!(
+                    f,
+                    "the target at {} takes no connection within {} s: it may be stopped (`kill -CONT {pid}`), too busy, or have too many viewers",
+                    socket.display(),
+                    waited.as_secs_f32()
+                )
+            }
+            Self::Silent { socket, pid, waited } => write!(
                 f,
-                "the target at {} takes no more viewers: close one, or see whether it is stopped",
-                path.display()
-            ),
-            Self::Silent(path) => write!(
-                f,
-                "the target at {} accepts but does not answer: it may be stopped (`kill -CONT`)",
-                path.display()
+                "the target at {} does not answer within {} s: it may be stopped (`kill -CONT {pid}`) or too busy",
+                socket.display(),
+                waited.as_secs_f32()
             ),
             Self::HungUp(path) => write!(
                 f,

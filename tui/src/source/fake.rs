@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -55,6 +55,10 @@ pub(super) enum Behaviour {
     UnknownKind,
     /// Greets and speaks, then the end, at the first call; later as `Normal`.
     ClosesOnce,
+    /// As it should be, after two thirds of a second.
+    Slow,
+    /// As it should be, once so many are called.
+    Together(usize),
     /// Sends without end, and counts.
     Floods,
 }
@@ -172,6 +176,9 @@ fn bytes(messages: impl IntoIterator<Item = FromAgent>) -> Vec<u8> {
     out
 }
 
+/// Calls of those that answer together.
+static CALLED: AtomicUsize = AtomicUsize::new(0);
+
 fn converse(
     mut stream: &Stream,
     behaviour: Behaviour,
@@ -212,6 +219,16 @@ fn converse(
         }
         _ => normal,
     };
+    match behaviour {
+        Behaviour::Slow => std::thread::sleep(Duration::from_millis(667)),
+        Behaviour::Together(all) => {
+            CALLED.fetch_add(1, SeqCst);
+            while CALLED.load(SeqCst) < all && !over.load(SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        _ => {}
+    }
     let _ = stream.write_all(&first);
     let closes = [Behaviour::ClosesEarly, Behaviour::HalfHello];
     if closes.contains(&behaviour) {

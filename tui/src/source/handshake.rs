@@ -2,7 +2,6 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
-use std::time::Instant;
 
 use heaptop_protocol::frame::Reader;
 use heaptop_protocol::message::check_greeting;
@@ -11,7 +10,7 @@ use interprocess::local_socket::traits::Stream as _;
 use interprocess::os::unix::uds_local_socket::Stream;
 
 use super::LinkError;
-use super::socket::{self, Peer};
+use super::socket::{self, Patience, Peer};
 
 /// Bytes read at once.
 const CHUNK: usize = 64 << 10;
@@ -26,12 +25,12 @@ pub(super) struct Greeted {
 }
 
 impl Greeted {
-    /// Connects to `socket` and exchanges greetings before the deadline.
-    pub(super) fn open(socket: &Path, deadline: Instant) -> Result<Self, LinkError> {
-        let (stream, peer) = socket::connect(socket, deadline)?;
+    /// Connects to `socket` and exchanges greetings while there is patience.
+    pub(super) fn open(socket: &Path, patience: Patience) -> Result<Self, LinkError> {
+        let (stream, peer) = socket::connect(socket, patience)?;
         let mut reader = Reader::default();
         let stranger = || LinkError::Handshake(socket.into(), HandshakeError::Stranger);
-        let first = match next(&stream, &mut reader, socket, deadline) {
+        let first = match next((&stream, peer), &mut reader, socket, patience) {
             // Before the greeting, bytes that make no sense are a stranger's.
             Err(LinkError::Frame(_) | LinkError::Message(_)) => return Err(stranger()),
             other => other?,
@@ -43,21 +42,21 @@ impl Greeted {
             ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => LinkError::HungUp(socket.into()),
             _ => LinkError::Io { doing: "greet", socket: socket.into(), error },
         };
-        stream.set_send_timeout(Some(remaining(deadline))).map_err(io)?;
+        stream.set_send_timeout(Some(patience.left())).map_err(io)?;
         send(&stream, &FromViewer::Hello(greeting())).map_err(io)?;
         stream.set_send_timeout(None).map_err(io)?;
         stream.set_recv_timeout(None).map_err(io)?;
         Ok(Self { stream, reader, hello, peer })
     }
 
-    /// The next message, waited for until the deadline; `None` for one of an
+    /// The next message, waited for while there is patience; `None` for one of an
     /// unknown kind.
     pub(super) fn next(
         &mut self,
         socket: &Path,
-        deadline: Instant,
+        patience: Patience,
     ) -> Result<Option<FromAgent>, LinkError> {
-        next(&self.stream, &mut self.reader, socket, deadline)
+        next((&self.stream, self.peer), &mut self.reader, socket, patience)
     }
 }
 
@@ -78,35 +77,31 @@ pub(super) fn send(mut stream: &Stream, message: &FromViewer) -> std::io::Result
     stream.write_all(&bytes)
 }
 
-/// Time left, at least a moment: no time at all would mean to wait for ever.
-fn remaining(deadline: Instant) -> std::time::Duration {
-    deadline.saturating_duration_since(Instant::now()).max(std::time::Duration::from_millis(1))
-}
-
 fn next(
-    mut stream: &Stream,
+    (mut stream, peer): (&Stream, Peer),
     reader: &mut Reader,
     socket: &Path,
-    deadline: Instant,
+    patience: Patience,
 ) -> Result<Option<FromAgent>, LinkError> {
+    let silent =
+        || LinkError::Silent { socket: socket.into(), pid: peer.pid, waited: patience.time };
     let mut chunk = vec![0; CHUNK];
     loop {
         if let Some(frame) = reader.next().map_err(LinkError::Frame)? {
             return FromAgent::read(&frame).map_err(LinkError::Message);
         }
         // A peer that sends a byte now and then must not keep us.
-        if Instant::now() >= deadline {
-            return Err(LinkError::Silent(socket.into()));
+        if patience.is_over() {
+            return Err(silent());
         }
-        let read = stream
-            .set_recv_timeout(Some(remaining(deadline)))
-            .and_then(|()| stream.read(&mut chunk));
+        let read =
+            stream.set_recv_timeout(Some(patience.left())).and_then(|()| stream.read(&mut chunk));
         match read {
             Ok(0) => return Err(LinkError::HungUp(socket.into())),
             Ok(n) => reader.feed(&chunk[..n]),
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                return Err(LinkError::Silent(socket.into()));
+                return Err(silent());
             }
             Err(e) if e.kind() == ErrorKind::ConnectionReset => {
                 return Err(LinkError::HungUp(socket.into()));

@@ -18,7 +18,7 @@ use std::net::Shutdown;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use heaptop_protocol::frame::Reader;
 use heaptop_protocol::message::{FromAgent, FromViewer, Hello};
@@ -27,12 +27,13 @@ use interprocess::os::unix::uds_local_socket::Stream;
 use super::handshake::{self, Greeted};
 use super::inbox::Inbox;
 use super::process::Process;
-use super::socket::Peer;
+use super::socket::{Patience, Peer};
 use super::{LinkError, SourceEvent, State};
 use crate::session::names::Named;
 
-/// Time for connecting and greeting.
-const GREETING: Duration = Duration::from_secs(2);
+/// Time for connecting and greeting: at R = 1 the agent's thread of a busy target
+/// may be long behind.
+pub(super) const GREETING: Duration = Duration::from_secs(5);
 /// First and longest pause before a lost link is opened again.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
 /// A process closes its sockets before it can be seen to have ended: how long to
@@ -94,9 +95,13 @@ pub struct Link {
 
 impl Link {
     /// Connects to the target at `socket`, exchanges greetings, and begins to
-    /// read. Returns within two seconds.
+    /// read. Returns within five seconds.
     pub fn open(socket: &Path) -> Result<Self, LinkError> {
-        let greeted = Greeted::open(socket, Instant::now() + GREETING)?;
+        Self::open_within(socket, GREETING)
+    }
+
+    pub(super) fn open_within(socket: &Path, time: Duration) -> Result<Self, LinkError> {
+        let greeted = Greeted::open(socket, Patience::new(time))?;
         let Peer { pid, uid } = greeted.peer;
         let hello = greeted.hello.clone();
         let target = Target { pid, uid, socket: socket.into(), hello };
@@ -300,7 +305,7 @@ impl Keeper {
             if !self.say(State::Connecting) {
                 return Err(None);
             }
-            match Greeted::open(&self.socket, Instant::now() + GREETING) {
+            match Greeted::open(&self.socket, Patience::new(GREETING)) {
                 Ok(greeted) if greeted.peer.pid == self.pid => return Ok(greeted),
                 Ok(greeted) => {
                     return Err(Some(format!(

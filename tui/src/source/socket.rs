@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use heaptop_protocol::endpoint::{DIRECTORY_MODE, MAX_PATH};
+use heaptop_protocol::endpoint::{self, DIRECTORY_MODE, MAX_PATH};
 use interprocess::local_socket::traits::StreamCommon;
 use interprocess::os::unix::uds_local_socket::Stream;
 use rustix::fs::OFlags;
@@ -17,6 +17,29 @@ use super::LinkError;
 
 /// Pause before a full backlog is tried again.
 const AGAIN: Duration = Duration::from_millis(10);
+
+/// How long somebody is waited for, and until when.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    pub(super) time: Duration,
+    pub(super) end: Instant,
+}
+
+impl Patience {
+    /// From now on.
+    pub(super) fn new(time: Duration) -> Self {
+        Self { time, end: Instant::now() + time }
+    }
+
+    pub(super) fn is_over(self) -> bool {
+        Instant::now() >= self.end
+    }
+
+    /// Time left, at least a moment: no time at all would mean to wait for ever.
+    pub(super) fn left(self) -> Duration {
+        self.end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
+    }
+}
 
 /// The other end, as the kernel knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,10 +53,10 @@ pub(super) struct Peer {
 /// Connects to `path` and checks that the peer belongs to this user or to root;
 /// root may talk to all.
 ///
-/// The connection is made without waiting and tried again until the deadline: a
+/// The connection is made without waiting and tried again while there is patience: a
 /// waiting one would wait for ever at a stopped target whose backlog is full,
 /// and one with the system's timeout may report success without a connection.
-pub(super) fn connect(path: &Path, deadline: Instant) -> Result<(Stream, Peer), LinkError> {
+pub(super) fn connect(path: &Path, patience: Patience) -> Result<(Stream, Peer), LinkError> {
     let io = |doing, error| LinkError::Io { doing, socket: path.into(), error };
     let (address, _directory) = address(path)?;
     let stream = loop {
@@ -42,8 +65,14 @@ pub(super) fn connect(path: &Path, deadline: Instant) -> Result<(Stream, Peer), 
             .map_err(|error| io("open a socket for", error.into()))?;
         match rustix::net::connect(&fd, &address) {
             Ok(()) => break UnixStream::from(fd),
-            Err(Errno::AGAIN) if Instant::now() < deadline => std::thread::sleep(AGAIN),
-            Err(Errno::AGAIN) => return Err(LinkError::Busy(path.into())),
+            Err(Errno::AGAIN) if !patience.is_over() => std::thread::sleep(AGAIN),
+            Err(Errno::AGAIN) => {
+                return Err(LinkError::Busy {
+                    socket: path.into(),
+                    pid: path.file_name().and_then(endpoint::pid),
+                    waited: patience.time,
+                });
+            }
             Err(Errno::INTR) => {}
             Err(Errno::NOENT | Errno::NOTDIR) => return Err(LinkError::Missing(path.into())),
             Err(Errno::CONNREFUSED) => return Err(LinkError::Stale(path.into())),
@@ -102,6 +131,10 @@ fn address(path: &Path) -> Result<(SocketAddrUnix, Option<File>), LinkError> {
 /// Checks that a directory of sockets is `owner`'s own and closed to others.
 /// `Ok(false)`: there is none.
 pub(super) fn check_directory(path: &Path, owner: u32) -> Result<bool, LinkError> {
+    // No agent can listen where not even the shortest name fits.
+    if endpoint::socket(path, 1).as_os_str().len() > MAX_PATH {
+        return Err(LinkError::TooLong(path.into()));
+    }
     let wrong = |why: String| LinkError::Directory { path: path.into(), why };
     let metadata = match std::fs::symlink_metadata(path) {
         Ok(metadata) => metadata,

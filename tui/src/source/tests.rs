@@ -72,12 +72,13 @@ fn strangers_and_sleepers_are_told_in_a_sentence() {
         (Behaviour::WrongVersion, "use viewer and agent of the same release"),
         (Behaviour::HalfHello, "hung up before it greeted"),
         (Behaviour::ClosesEarly, "hung up before it greeted"),
-        (Behaviour::Silent, "accepts but does not answer"),
-        (Behaviour::Drip, "accepts but does not answer"),
+        (Behaviour::Silent, "does not answer within 0.4 s"),
+        (Behaviour::Drip, "does not answer within 0.4 s"),
     ];
     for (behaviour, sentence) in cases {
         with(behaviour, |path, _| {
-            let error = Link::open(path).err().expect("no link").to_string();
+            let time = Duration::from_millis(400);
+            let error = Link::open_within(path, time).err().expect("no link").to_string();
             assert!(error.contains(sentence), "{behaviour:?}: {error}");
             assert!(error.contains("1.sock"), "{behaviour:?}: {error}");
         });
@@ -88,7 +89,11 @@ fn strangers_and_sleepers_are_told_in_a_sentence() {
 fn a_peer_that_never_comes_to_an_end_is_given_up() {
     with(Behaviour::Trickle, |path, _| {
         let error = super::discover::probe(path).expect_err("no greeting").to_string();
-        assert!(error.contains("accepts but does not answer"), "{error}");
+        let how_to_go_on = format!(
+            "does not answer within 1 s: it may be stopped (`kill -CONT {}`) or too busy",
+            std::process::id()
+        );
+        assert!(error.contains(&how_to_go_on), "{error}");
     });
 }
 
@@ -147,8 +152,10 @@ fn a_full_backlog_is_given_up_in_time() {
     bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
     listen(&listener, 0).unwrap();
     let _first = std::os::unix::net::UnixStream::connect(&path).unwrap();
-    let error = Link::open(&path).err().expect("no link").to_string();
-    assert!(error.contains("takes no more viewers"), "{error}");
+    let time = Duration::from_millis(400);
+    let error = Link::open_within(&path, time).err().expect("no link").to_string();
+    assert!(error.contains("takes no connection within 0.4 s"), "{error}");
+    assert!(error.contains("(`kill -CONT 1`), too busy, or have too many viewers"), "{error}");
 }
 
 #[test]

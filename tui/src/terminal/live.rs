@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
 
 use anyhow::Context as _;
 use crossterm::event::Event as Input;
 use heaptop_protocol::callstack::Module;
 use rustc_hash::FxHashSet;
 
+use super::silence::Silence;
 use super::{Ended, Order, Ui, run_ui};
 use crate::app::{App, Effect, Message, Options};
 use crate::export::{self, Request};
@@ -26,6 +28,7 @@ pub fn run(link: Link, symbols: Symbolizer, options: Options) -> anyhow::Result<
         symbols,
         session: Session::new(),
         app: App::new(options),
+        silence: Silence::from(Instant::now()),
         done: channel(),
         inbox: Arc::clone(&inbox),
     };
@@ -37,6 +40,7 @@ struct Live {
     symbols: Symbolizer,
     session: Session,
     app: App,
+    silence: Silence,
     /// Messages from work in the background.
     done: (Sender<Message>, Receiver<Message>),
     inbox: Arc<Inbox>,
@@ -109,6 +113,11 @@ impl Ui for Live {
     }
 
     fn source(&mut self, event: SourceEvent) {
+        // Names are found here, and no news of the target.
+        if !matches!(event, SourceEvent::Names(_)) {
+            self.silence = Silence::from(Instant::now());
+            self.app.update(Message::Silence(None), &self.session);
+        }
         self.session.apply(match event {
             SourceEvent::Message(message) => session::Input::Agent(message),
             SourceEvent::UnknownMessage => session::Input::UnknownMessage,
@@ -131,6 +140,16 @@ impl Ui for Live {
 
     fn resize(&mut self, columns: u16, rows: u16) {
         self.app.update(Message::Resize(columns, rows), &self.session);
+    }
+
+    fn alarm(&self) -> Option<Instant> {
+        let connected = *self.session.connection() == Connection::Connected;
+        connected.then(|| self.silence.look())
+    }
+
+    fn ring(&mut self) {
+        let seconds = self.silence.seconds(Instant::now());
+        self.app.update(Message::Silence(seconds), &self.session);
     }
 
     fn refresh(&mut self) -> bool {

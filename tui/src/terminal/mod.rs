@@ -20,10 +20,13 @@
 //!    size at any moment; nothing is drawn at 0 × 0.
 //! 6. **A terminal that is gone** ends the loop: the input thread polls for it,
 //!    and a failed write says so too.
+//! 7. **Silence** of the target is told by the second ([`silence`]); nothing else
+//!    on the screen moves by the clock.
 
 mod input;
 mod live;
 mod screen;
+mod silence;
 mod suspend;
 #[cfg(test)]
 mod tests;
@@ -54,6 +57,10 @@ pub trait Ui {
     /// The terminal's size, in columns and rows, before the first drawing and
     /// after each change.
     fn resize(&mut self, columns: u16, rows: u16);
+    /// When to call [`Ui::ring`], unless something comes before.
+    fn alarm(&self) -> Option<Instant>;
+    /// The alarm's time has come, and nothing waits to be taken.
+    fn ring(&mut self);
     /// Brings what is shown up to date; whether it changed since the last drawing.
     fn refresh(&mut self) -> bool;
     /// Draws it.
@@ -126,7 +133,13 @@ impl Loop<'_> {
                 }
                 self.drawn = Some(Instant::now());
             }
-            match self.inbox.take(self.due) {
+            let alarm = ui.alarm();
+            let until = [self.due, alarm].into_iter().flatten().min();
+            match self.inbox.take(until) {
+                None if alarm.is_some_and(|alarm| alarm <= Instant::now()) => {
+                    ui.ring();
+                    self.draw_within(PACE);
+                }
                 None => {}
                 Some(Event::Source(event)) => {
                     ui.source(event);

@@ -60,6 +60,12 @@ impl Ui for Letters {
         self.size = (columns, rows);
     }
 
+    fn alarm(&self) -> Option<Instant> {
+        None
+    }
+
+    fn ring(&mut self) {}
+
     fn refresh(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }

@@ -11,6 +11,9 @@ use crate::app::App;
 use crate::app::keys::Place;
 use crate::session::Connection;
 
+/// To so many columns a name is cut where room is short: as little as will do.
+const NAMES: [usize; 3] = [32, 20, 12];
+
 /// The target at the left, screens and states at the right.
 pub fn title(app: &App, area: Rect, frame: &mut Frame) {
     let width = usize::from(area.width);
@@ -38,27 +41,36 @@ pub fn title(app: &App, area: Rect, frame: &mut Frame) {
     let name = text::clean(&summary.target).into_owned();
     let pid = summary.pid.map(|pid| format!("pid {pid}"));
     let up = summary.uptime_minutes.map(|m| format!("up {}", format::uptime(m)));
-    // The longest of these that leaves room for what must be seen.
-    let wordy: String =
-        [Some(name.clone()), pid.clone(), up].into_iter().flatten().collect::<Vec<_>>().join(" · ");
-    let short: String =
-        [Some(name.clone()), pid].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    let joined = |name: &str, more: &[&Option<String>]| {
+        let more = more.iter().filter_map(|more| more.as_deref());
+        std::iter::once(name).chain(more).collect::<Vec<_>>().join(" · ")
+    };
+    // A long name is cut before anything else has to go.
+    let [long, medium, least] = NAMES.map(|columns| text::keep_start(&name, columns));
+    let wordy = |name: &str| joined(name, &[&pid, &up]);
+    let short = |name: &str| joined(name, &[&pid]);
     let states_width = columns(&states);
     let tabs_width = columns(&tabs);
     let brand = " heaptop  ";
+    // The longest of these that leaves room for what must be seen.
     let choices = [
-        (brand, &wordy, true),
-        (" ", &wordy, true),
-        (" ", &short, true),
-        (" ", &short, false),
-        (" ", &name, false),
+        (brand, wordy(&name), true),
+        (" ", wordy(&name), true),
+        (brand, wordy(&long), true),
+        (" ", wordy(&long), true),
+        (" ", wordy(&medium), true),
+        (" ", short(&medium), true),
+        (" ", short(&long), false),
+        (" ", short(&least), false),
+        (" ", long.clone().into_owned(), false),
     ];
-    let fits = |&(brand, target, with_tabs): &(&str, &String, bool)| {
-        let tabs = if with_tabs { tabs_width } else { 0 };
+    let fits = |(brand, target, with_tabs): &(&str, String, bool)| {
+        let tabs = if *with_tabs { tabs_width } else { 0 };
         brand.len() + text::width(target) + states_width + tabs < width
     };
-    let [.., shortest] = choices;
-    let (brand, target, with_tabs) = choices.into_iter().find(fits).unwrap_or(shortest);
+    let shortest = choices.len() - 1;
+    let chosen = choices.iter().position(fits).unwrap_or(shortest);
+    let (brand, ref target, with_tabs) = choices[chosen];
     let right_width = states_width + if with_tabs { tabs_width } else { 0 };
     let target =
         text::keep_start(target, width.saturating_sub(right_width + brand.len() + 1)).into_owned();
@@ -141,10 +153,14 @@ fn items(app: &App) -> Vec<Item> {
         })
     };
     push("in use", format::estimate(&s.in_use, Unit::Bytes), IN_USE);
-    if let Some((peak, minutes)) = &s.peak {
+    if let Some((peak, when)) = &s.peak {
         let peak = format::estimate(peak, Unit::Bytes);
-        let when = if *minutes == 0 { "0 m".into() } else { format::uptime(*minutes) };
-        push("peak", known(format!("{peak} at {when}")), 45);
+        let when = match when {
+            None => "now".into(),
+            Some(0) => "at 0 m".into(),
+            Some(minutes) => format!("at {}", format::uptime(*minutes)),
+        };
+        push("peak", known(format!("{peak} {when}")), 45);
     }
     push("RSS", or_unknown(s.rss_bytes.map(|b| bytes(b as f64))), 75);
     push("alloc", format::estimate(&s.allocated_rate, Unit::BytesPerSecond), 90);

@@ -123,6 +123,53 @@ fn the_order_is_held_while_numbers_move() {
 }
 
 #[test]
+fn a_long_name_leaves_room_for_the_rest_of_the_title() {
+    let mut f = orders();
+    let name = "orders".repeat(70);
+    let hello = heaptop_protocol::message::Hello { name: name.clone(), ..f.hello() };
+    f.say(hello);
+    f.report();
+    let title = |width| {
+        let screen = screen(&f.session, (width, 24), "");
+        screen.lines().next().unwrap().to_owned()
+    };
+    let cut = |columns: usize| format!(" {}… · pid 4711", &name[..columns - 1]);
+    for (width, columns) in [(160, 32), (90, 32), (80, 32), (76, 20)] {
+        let title = title(width);
+        assert!(title.contains(&cut(columns)), "{width}: {title}");
+        assert!(title.contains(" · up < 1 m"), "{width}: {title}");
+        assert!(title.ends_with(" 1 Callsites  2 Callers"), "{width}: {title}");
+    }
+    assert!(title(40).contains(&cut(12)), "{}", title(40));
+}
+
+#[test]
+fn the_peak_is_never_below_what_is_in_use() {
+    let mut f = orders();
+    let size = (120, 40);
+    let figures = |f: &Fixture| {
+        let screen = screen(&f.session, size, "");
+        screen.lines().nth(1).unwrap().to_owned()
+    };
+    let told = figures(&f);
+    let stack = f.stack(&["main", "new_site"]);
+    let block = f.alloc(stack, 90 << 20);
+    // The agent tells of the peak some time after the status.
+    f.hold_peak(true);
+    f.pass(60.0);
+    let now = figures(&f);
+    let (in_use, rest) = now.split_once("peak ").unwrap();
+    let value = in_use.trim().strip_prefix("in use ").unwrap();
+    assert!(rest.starts_with(&format!("{value} now ")), "{now}");
+    f.free(block);
+    f.pass(60.0);
+    let after = figures(&f);
+    let peak =
+        |line: &str| line.split_once("peak ").unwrap().1.split_once("   ").unwrap().0.to_owned();
+    assert_eq!(peak(&after), peak(&told));
+}
+
+#[test]
 fn losses_are_red_and_said_by_kind() {
     let mut f = orders();
     f.losses.births = 12_345;

@@ -13,6 +13,9 @@ pub struct Args {
     /// How fast `forget_session` leaks, in bytes per second. The leak ends at 1 GiB.
     #[arg(long, value_name = "BYTES_PER_S", default_value_t = 64 << 10)]
     pub leak: u64,
+    /// Stop when standard input ends: so that it never outlives who started it.
+    #[arg(long)]
+    pub until_stdin_ends: bool,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

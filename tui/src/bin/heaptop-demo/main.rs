@@ -11,6 +11,7 @@
 //! worker-2      ……………………► worker_loop ─► handle_connection ─┼► get_order ───► serve_request
 //!                                                   (main only) └► log_in ──────► forget_session
 //! cache         ……………………► cache_loop ─► refresh_page ────────► fill_cache
+//! stdin         with --until-stdin-ends: waits for that end (stop)
 //! signals       waits for SIGINT and SIGTERM (stop), SIGUSR1 (print the truth)
 //! ```
 //!
@@ -45,7 +46,17 @@ fn main() -> std::io::Result<()> {
         eprintln!("heaptop-demo: {off}");
     }
     let signals = Signals::new([SIGINT, SIGTERM, SIGUSR1])?;
+    if args.until_stdin_ends {
+        std::thread::Builder::new().name("stdin".into()).spawn(stop_when_stdin_ends)?;
+    }
     run(&args, signals)
+}
+
+fn stop_when_stdin_ends() {
+    // What is read is nothing to us, and an error is an end too.
+    let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+    // To ourselves: the one way to stop, whoever wants it. It cannot fail.
+    let _ = signal_hook::low_level::raise(SIGTERM);
 }
 
 #[inline(never)]

@@ -19,7 +19,8 @@
 //!   this is y + 3.69 u: what was seen is certain, yet 3.69 R in small blocks
 //!   can hide from sampling with 2.5 % chance, whatever their sizes.
 //!
-//! So a sum is exact at R = 1 alone.
+//! So a sum is exact at R = 1 alone. Where not all was seen less is known: see
+//! [`Sight`].
 //!
 //! **Shares.** The part and the whole are sampled alike; n' = (Σw)²/Σw² · Σw²/v
 //! is the effective number of blocks, enlarged where p → 1 (finite population).
@@ -33,12 +34,14 @@
 
 pub mod beta;
 pub mod gamma;
+mod sight;
 pub mod survival;
 
 use super::figures::{Estimate, Ratio};
 use gamma::Quantile;
 use heaptop_protocol::estimate::Interval;
 use heaptop_protocol::totals::{Moments, Total};
+pub use sight::Sight;
 use std::sync::LazyLock;
 
 /// The normal quantile of 97.5 %.
@@ -101,12 +104,12 @@ pub fn normal_quantile(p: f64) -> f64 {
     horner(&A, r) * q / (horner(&B, r) * r + 1.0)
 }
 
-/// Bytes of a set of blocks. `interval` is the largest R its blocks may have
-/// been sampled with; `None` where nothing is known of it.
+/// Bytes of a set of blocks. (An R alone, as `sight`, means that all was seen.)
 #[must_use]
-pub fn bytes(total: &Total, interval: Option<Interval>) -> Estimate {
-    let unit = interval.map(|r| f64::from(r.bytes()));
-    sum(&total.bytes, total.n, unit, interval)
+pub fn bytes(total: &Total, sight: impl Into<Sight>) -> Estimate {
+    let sight = sight.into();
+    let unit = sight.interval.map(|r| f64::from(r.bytes()));
+    sight.limit(sum(&total.bytes, total.n, unit, sight.interval), total.n)
 }
 
 /// Objects of a set of blocks. Two-sided only where sizes are known to be
@@ -114,7 +117,12 @@ pub fn bytes(total: &Total, interval: Option<Interval>) -> Estimate {
 /// than 5. Even so it speaks of sizes like those seen: a kind of block so small
 /// or rare that no sample hit it is in no count of objects.
 #[must_use]
-pub fn objects(total: &Total, interval: Option<Interval>) -> Estimate {
+pub fn objects(total: &Total, sight: impl Into<Sight>) -> Estimate {
+    let sight = sight.into();
+    sight.limit(objects_seen(total, sight.interval), total.n)
+}
+
+fn objects_seen(total: &Total, interval: Option<Interval>) -> Estimate {
     let exact = interval == Some(Interval::EXACT);
     if total.n == 0 {
         // Any number of small blocks can hide: no bound is known.

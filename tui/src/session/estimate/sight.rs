@@ -1,0 +1,52 @@
+//! How much of what happened was seen.
+//!
+//! Intervals speak of chance alone: they hold where every birth had its chance to
+//! be sampled and every sample was kept. Where births were lost, an estimate is
+//! too low by nobody knows how much, so only its lower end stands. Where sampling
+//! was off for a time, having seen nothing is no bound on what there was.
+
+use crate::session::figures::Estimate;
+use heaptop_protocol::estimate::Interval;
+use heaptop_protocol::message::{Sampling, Status};
+
+/// What is known of how the blocks of a total were sampled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sight {
+    /// The largest R that they may have been sampled with; `None` where nothing is
+    /// known of it.
+    pub interval: Option<Interval>,
+    /// Births were lost: they are in no total.
+    pub lost: bool,
+    /// Sampling was off for a part of the time.
+    pub off: bool,
+}
+
+impl From<Option<Interval>> for Sight {
+    /// All was seen.
+    fn from(interval: Option<Interval>) -> Self {
+        Self { interval, ..Self::default() }
+    }
+}
+
+impl Sight {
+    /// What one status tells.
+    #[must_use]
+    pub fn of(status: &Status) -> Self {
+        Self {
+            interval: Some(status.interval),
+            lost: status.losses.births > 0,
+            off: status.sampling != Sampling::On,
+        }
+    }
+
+    /// What stands of an estimate of `n` blocks that was made as if all had been seen.
+    pub(super) fn limit(self, estimate: Estimate, n: u64) -> Estimate {
+        match estimate {
+            _ if n == 0 && (self.lost || self.off) => Estimate::Unknown,
+            Estimate::Exact { value: low } | Estimate::Interval { low, .. } if self.lost => {
+                Estimate::AtLeast { low, samples: n }
+            }
+            stands => stands,
+        }
+    }
+}

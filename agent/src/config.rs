@@ -61,6 +61,9 @@ const WANTED: [&str; 9] = [
     "text in UTF-8",
 ];
 
+/// As much of an unusable value is quoted.
+const VALUE_CHARS: usize = 60;
+
 /// Which variables were unusable: bit i is that of `VARIABLES[i]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Notices(u16);
@@ -74,10 +77,10 @@ impl Notices {
             .map(|i| {
                 let name = VARIABLES[i].to_string_lossy();
                 let value = std::env::var_os(&*name).unwrap_or_default();
+                let shown: String = value.to_string_lossy().chars().take(VALUE_CHARS).collect();
+                let wanted = WANTED[i];
                 format!(
-                    "heaptop: {name}={} is ignored, the default holds: it must be {}.",
-                    value.to_string_lossy(),
-                    WANTED[i]
+                    "heaptop: {name}={shown} is ignored, the default holds: it must be {wanted}."
                 )
             })
             .collect()

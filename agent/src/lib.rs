@@ -26,7 +26,7 @@
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
-//! | `HEAPTOP` | `on`; `off`: the agent does nothing at all; `dormant`: it is there and can be switched on from the viewer | `on` |
+//! | `HEAPTOP` | `on`; `off`: the agent does nothing at all; `dormant`: it is there, and samples nothing until a viewer's command (`SetSampling`) has it start | `on` |
 //! | `HEAPTOP_INTERVAL` | R: mean bytes between samples; 1 records every block exactly | `512K` |
 //! | `HEAPTOP_NURSERY` | N: size of the virtual minor heap | `2M` |
 //! | `HEAPTOP_MAX_YOUNG` | largest block that is born young | `2K` |
@@ -55,7 +55,7 @@ mod stream;
 use config::Builder;
 use engine::hook;
 use engine::tracker::Cause;
-use engine::{Engine, WhyOff, domain, unwind};
+use engine::{Engine, WhyOff, domain, own, unwind};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -116,10 +116,12 @@ static CONSTRUCTOR: extern "C" fn() = {
         // What the unwinder and the thread set up once is none of the program's.
         let entered = domain::here(domain::Domain::enter);
         unwind::prime();
+        domain::here(|d| d.set_agents(true));
         // SAFETY: constructors run once.
         if unsafe { stream::start(engine) }.is_err() {
             engine.set_rate(engine.interval(), false);
         }
+        domain::here(|d| d.set_agents(false));
         if entered {
             domain::here(domain::Domain::leave);
         }
@@ -217,6 +219,10 @@ impl<A: GlobalAlloc> Heaptop<A> {
     #[cold]
     #[inline(never)]
     unsafe fn alloc_slow(&self, layout: Layout) -> *mut u8 {
+        if own::here() {
+            // SAFETY: the caller's contract is passed on as it is.
+            return unsafe { own::alloc(layout, false) };
+        }
         let marker = 0u8;
         let stop = hook::stop(layout.size(), &self.settings);
         // SAFETY: the caller's contract is passed on as it is.
@@ -228,6 +234,10 @@ impl<A: GlobalAlloc> Heaptop<A> {
     #[cold]
     #[inline(never)]
     unsafe fn alloc_zeroed_slow(&self, layout: Layout) -> *mut u8 {
+        if own::here() {
+            // SAFETY: as above.
+            return unsafe { own::alloc(layout, true) };
+        }
         let marker = 0u8;
         let stop = hook::stop(layout.size(), &self.settings);
         // SAFETY: as above.
@@ -239,6 +249,10 @@ impl<A: GlobalAlloc> Heaptop<A> {
     #[cold]
     #[inline(never)]
     unsafe fn dealloc_slow(&self, ptr: *mut u8, layout: Layout) {
+        if own::here() {
+            // SAFETY: as above; what the agent's thread frees it has allocated.
+            return unsafe { own::dealloc(ptr, layout) };
+        }
         if let Some(taken) = hook::take(ptr as usize) {
             hook::freed(taken);
         }
@@ -256,6 +270,10 @@ impl<A: GlobalAlloc> Heaptop<A> {
         new_size: usize,
         reached: bool,
     ) -> *mut u8 {
+        if own::here() {
+            // SAFETY: as above.
+            return unsafe { own::realloc(ptr, layout, new_size) };
+        }
         let marker = 0u8;
         let taken = if hook::may_hold(ptr as usize) { hook::take(ptr as usize) } else { None };
         let replaces = taken.as_ref().map_or(0, |t| t.id);

@@ -49,6 +49,7 @@ pub struct Domain {
     ln_miss: Cell<f64>,
     id: Cell<u32>,
     busy: Cell<bool>,
+    agents: Cell<bool>,
 }
 
 thread_local! {
@@ -64,6 +65,7 @@ thread_local! {
             ln_miss: Cell::new(0.0),
             id: Cell::new(0),
             busy: Cell::new(false),
+            agents: Cell::new(false),
         }
     };
 }
@@ -111,6 +113,19 @@ impl Domain {
     /// Leaves it again.
     pub fn leave(&self) {
         self.busy.set(false);
+    }
+
+    /// From here on, or until it is unset, what this thread allocates is the
+    /// agent's: every allocation reaches a stop, where that is seen.
+    pub fn set_agents(&self, agents: bool) {
+        self.agents.set(agents);
+        self.left.set(0);
+        self.granted.set(0);
+    }
+
+    /// Whether it is.
+    pub fn is_agents(&self) -> bool {
+        self.agents.get()
     }
 
     /// The thread's number; 0 before its first stop.
@@ -262,6 +277,7 @@ mod tests {
             ln_miss: Cell::new(0.0),
             id: Cell::new(0),
             busy: Cell::new(false),
+            agents: Cell::new(false),
         };
         d.begin(1, 42);
         d

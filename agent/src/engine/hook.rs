@@ -93,7 +93,8 @@ impl Stop {
         marker: *const u8,
     ) {
         let _errno = sys::Errno::keep();
-        let stack = unwind::capture(marker, engine.depth);
+        let mut stack = unwind::Stack::new();
+        unwind::capture(&mut stack, marker, engine.depth);
         engine.tracker.birth(&Birth {
             stack: engine.callstacks.intern(stack.frames(), stack.truncated()),
             id: engine.next_seq(),

@@ -28,6 +28,7 @@ pub mod callstack;
 pub mod domain;
 pub mod hook;
 pub mod nursery;
+pub mod own;
 pub mod region;
 pub mod sampled_set;
 pub mod sampler;

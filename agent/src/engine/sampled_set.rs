@@ -54,12 +54,14 @@ pub fn may_hold(address: usize) -> bool {
     FILTER[at].load(Relaxed) != 0
 }
 
-fn filter_add(address: usize) {
+/// Makes [`may_hold`] true for `address`, once more.
+pub fn filter_add(address: usize) {
     let byte = &FILTER[(hash(address) >> (64 - FILTER_BITS)) as usize];
     let _ = byte.fetch_update(Relaxed, Relaxed, |n| n.checked_add(1));
 }
 
-fn filter_sub(address: usize) {
+/// Takes back one [`filter_add`].
+pub fn filter_sub(address: usize) {
     let byte = &FILTER[(hash(address) >> (64 - FILTER_BITS)) as usize];
     let _ = byte.fetch_update(Relaxed, Relaxed, |n| (n != u8::MAX).then(|| n.wrapping_sub(1)));
 }

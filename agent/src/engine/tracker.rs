@@ -49,24 +49,18 @@ const MAJOR: u64 = 2;
 const DYING: u64 = 3;
 const STATE_BITS: u32 = 2;
 
-/// A tracked block.
-#[repr(C)]
+/// A tracked block. What the books need of every block is in its first cache
+/// line: at R = 1 the agent's thread is busy with waiting for these lines.
+#[repr(C, align(64))]
 #[derive(Default)]
 pub struct Entry {
     state: AtomicU64,
-    address: AtomicU64,
-    size: AtomicU64,
-    n_samples: AtomicU64,
-    born_ns: AtomicU64,
     born_clock: AtomicU64,
-    replaces: AtomicU64,
     died_seq: AtomicU64,
-    died_ns: AtomicU64,
     died_clock: AtomicU64,
+    size: AtomicU64,
     stack: AtomicU32,
     interval: AtomicU32,
-    thread: AtomicU32,
-    died_thread: AtomicU32,
     /// `cause | YOUNG_BIT | WAS_MAJOR_BIT`.
     flags: AtomicU32,
     next_birth: AtomicU32,
@@ -74,6 +68,13 @@ pub struct Entry {
     next: AtomicU32,
     /// For the agent's thread: whether it has taken up the birth.
     known: AtomicU32,
+    address: AtomicU64,
+    n_samples: AtomicU64,
+    born_ns: AtomicU64,
+    died_ns: AtomicU64,
+    replaces: AtomicU64,
+    thread: AtomicU32,
+    died_thread: AtomicU32,
 }
 
 // SAFETY: atomics only, for which zero bytes are 0.
@@ -323,26 +324,21 @@ impl Tracker {
 
     // What follows is for the agent's thread alone.
 
-    /// Takes both lists whole and hands out their entries in no particular order.
+    /// Takes both lists whole and hands out their entries in no particular order,
+    /// births with their ids, deaths with their numbers.
     ///
     /// Deaths are taken first: a block's birth is on its list before its death
     /// can be, so the births taken afterwards hold those of all these deaths.
-    pub fn collect(&self, mut birth: impl FnMut(u32, Birth), mut death: impl FnMut(u32, Death)) {
+    pub fn collect(&self, mut birth: impl FnMut(u32, u64), mut death: impl FnMut(u32, u64)) {
         let mut deaths = self.deaths.swap(0, Acquire);
         let mut births = self.births.swap(0, Acquire);
         while let Some((index, entry)) = self.linked(births) {
             births = entry.next_birth.load(Relaxed);
-            birth(index, Self::read_birth(entry));
+            birth(index, entry.state.load(Relaxed) >> STATE_BITS);
         }
         while let Some((index, entry)) = self.linked(deaths) {
             deaths = entry.next.load(Relaxed);
-            let d = Death {
-                seq: entry.died_seq.load(Relaxed),
-                ns: entry.died_ns.load(Relaxed),
-                clock: entry.died_clock.load(Relaxed),
-                thread: entry.died_thread.load(Relaxed),
-            };
-            death(index, d);
+            death(index, entry.died_seq.load(Relaxed));
         }
     }
 
@@ -377,6 +373,16 @@ impl Tracker {
     /// The birth of an entry that was collected and not yet released.
     pub fn birth_of(&self, index: u32) -> Option<Birth> {
         self.entries.get(index as usize).map(Self::read_birth)
+    }
+
+    /// The death of an entry that was collected and not yet released.
+    pub fn death_of(&self, index: u32) -> Option<Death> {
+        self.entries.get(index as usize).map(|entry| Death {
+            seq: entry.died_seq.load(Relaxed),
+            ns: entry.died_ns.load(Relaxed),
+            clock: entry.died_clock.load(Relaxed),
+            thread: entry.died_thread.load(Relaxed),
+        })
     }
 
     /// Whether a dying entry had been promoted, or was major from birth.

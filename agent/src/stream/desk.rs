@@ -36,6 +36,7 @@ pub struct Desk {
     threads: Threads,
     server: Option<Server>,
     peers: Vec<Peer>,
+    directories: Vec<PathBuf>,
     notices: Vec<String>,
     rss_bytes: Option<u64>,
     slow_ns: u64,
@@ -46,9 +47,6 @@ impl Desk {
     /// With the socket open, if it can be.
     pub fn new(errand: Errand) -> Self {
         let Errand { engine, ledger, directories, notices } = errand;
-        for sentence in &notices {
-            write_error(sentence);
-        }
         let mut desk = Self {
             engine,
             ledger,
@@ -56,17 +54,18 @@ impl Desk {
             threads: Threads::default(),
             server: None,
             peers: Vec::new(),
+            directories,
             notices,
             rss_bytes: None,
             slow_ns: 0,
             stopped: false,
         };
-        desk.open(&directories);
+        desk.open();
         desk
     }
 
-    fn open(&mut self, directories: &[PathBuf]) {
-        match Server::open(directories) {
+    fn open(&mut self) {
+        match Server::open(&self.directories) {
             Ok(server) => {
                 let path = server.path().to_owned();
                 unlink_at_exit(&path);
@@ -83,17 +82,11 @@ impl Desk {
     pub fn turn(&mut self) {
         self.wait();
         let now_ns = sys::monotonic_ns();
-        if let Some(server) = &self.server {
-            while self.peers.len() < MAX_PEERS
-                && let Some(stream) = server.accept()
-            {
-                self.peers.push(Peer::new(stream, self.hello(), now_ns));
-            }
-        }
+        self.accept(now_ns);
         self.listen(now_ns);
         self.ledger.pass();
         if self.ledger.thin() {
-            self.peers.iter_mut().for_each(Peer::want_snapshot);
+            self.peers.iter_mut().for_each(|p| p.want_snapshot(0));
         }
         let slow = now_ns.saturating_sub(self.slow_ns) >= SLOW_NS;
         if (slow || !self.ledger.new_stacks().is_empty()) && self.modules.refresh() {
@@ -106,6 +99,11 @@ impl Desk {
             }
         }
         if slow {
+            // Where there is no socket, perhaps because the program closed it.
+            if self.server.as_ref().is_none_or(|s| !s.is_open()) {
+                self.server = None;
+                self.open();
+            }
             self.slow_ns = now_ns;
             self.rss_bytes = resident_bytes();
             self.threads.refresh(self.engine);
@@ -127,8 +125,22 @@ impl Desk {
         });
     }
 
+    fn accept(&mut self, now_ns: u64) {
+        let Some(server) = &self.server else { return };
+        while self.peers.len() < MAX_PEERS
+            && let Some(stream) = server.accept()
+        {
+            let mut peer = Peer::new(stream, self.hello(), now_ns);
+            // At once: what follows may take its time.
+            if peer.flush().is_ok() {
+                self.peers.push(peer);
+            }
+        }
+    }
+
     fn wait(&self) {
         let timeout = match self.ledger.events().len() {
+            _ if self.ledger.has_more() => 0,
             0 => IDLE_MS,
             1..MANY => USUAL_MS,
             _ => BUSY_MS,
@@ -147,7 +159,7 @@ impl Desk {
             })
             .collect();
         if self.peers.len() < MAX_PEERS
-            && let Some(server) = &self.server
+            && let Some(server) = self.server.as_ref().filter(|s| s.is_open())
         {
             let interprocess::local_socket::Listener::UdSocket(l) = server.listener();
             fds.push(watch(l.as_fd().as_raw_fd(), false));
@@ -187,7 +199,10 @@ impl Desk {
                 let mark = Mark { at: self.ledger.now(), label };
                 self.peers.iter_mut().for_each(|p| p.tell_mark(&mark));
             }
-            FromViewer::WantSnapshot(_) => self.peers.iter_mut().for_each(Peer::want_snapshot),
+            FromViewer::WantSnapshot(_) => {
+                let now = self.ledger.up_to_now();
+                self.peers.iter_mut().for_each(|p| p.want_snapshot(now));
+            }
         }
     }
 
@@ -195,7 +210,7 @@ impl Desk {
         self.ledger.discard();
         for peer in &mut self.peers {
             peer.want_curve();
-            peer.want_snapshot();
+            peer.want_snapshot(0);
         }
     }
 
@@ -257,13 +272,6 @@ impl Desk {
             },
         }
     }
-}
-
-/// A line on standard error, by one plain write.
-fn write_error(sentence: &str) {
-    let line = format!("{sentence}\n");
-    // SAFETY: the line is readable for its length; failure is of no concern.
-    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
 }
 
 /// Removes the socket when the program exits in an orderly way.

@@ -9,13 +9,15 @@
 //! - the **events**, for who is attached.
 //!
 //! One thread writes, so nothing here is atomic. Records and history lie in the
-//! engine's region, within the user's bound.
+//! engine's region, within the user's bound. What was taken is worked off in
+//! passes of bounded length, so that viewers need not wait for it.
 //!
 //! **Promotion.** A young block is decided once: at its death, if that falls in
 //! the cycle of its birth (it died young) or after (it had been promoted), or
 //! when its cycle has turned while it lives. `waiting` holds the young blocks of
-//! the running cycle. The clock is read after the births are taken, so none of
-//! them can belong to a later cycle than the one it shows. Blocks that died young
+//! the running cycle. The clock is read after the births were taken, so none of
+//! them can belong to a later cycle than the one it shows; one of an earlier cycle
+//! is promoted at once, unless it is dying already: then its death decides. Blocks that died young
 //! in the running cycle stay in `pending` until it ends, since rates are of
 //! completed cycles only.
 //!
@@ -28,7 +30,7 @@ use super::history::History;
 use crate::engine::callstack::{self, Published};
 use crate::engine::region::{Region, Zeroable};
 use crate::engine::sampler::Rng;
-use crate::engine::tracker::{Birth, Cause, Death, Life};
+use crate::engine::tracker::{Birth, Cause, Life};
 use crate::engine::{Engine, sys};
 use heaptop_protocol::estimate::{Interval, Weight};
 use heaptop_protocol::event::{self, Alloc, Dealloc, Event, Moment, Promote};
@@ -63,6 +65,9 @@ struct Waiting {
     cycle: u64,
 }
 
+/// Births and deaths worked off in one pass.
+const MOST_A_PASS: usize = 16_384;
+
 /// See the module.
 pub struct Ledger {
     engine: &'static Engine,
@@ -87,6 +92,13 @@ pub struct Ledger {
     thinned: u32,
     rng: Rng,
     arrivals: Vec<Arrival>,
+    /// [`MOST_A_PASS`]; less in tests.
+    most_a_pass: usize,
+    /// The first of `arrivals` that was not worked off.
+    next: usize,
+    /// How often the tracker's lists were taken, and were worked off.
+    taken: u64,
+    done: u64,
     events: Vec<Event>,
     new_stacks: Vec<StackId>,
 }
@@ -95,8 +107,8 @@ pub struct Ledger {
 struct Arrival {
     seq: u64,
     index: u32,
-    /// `None`: a birth.
-    death: Option<Death>,
+    /// Or a birth.
+    dead: bool,
 }
 
 impl Ledger {
@@ -125,6 +137,10 @@ impl Ledger {
             thinned: 0,
             rng: Rng::seeded(engine.seed(), u32::MAX),
             arrivals: Vec::new(),
+            most_a_pass: MOST_A_PASS,
+            next: 0,
+            taken: 0,
+            done: 0,
             events: Vec::new(),
             new_stacks: Vec::new(),
         })
@@ -148,27 +164,51 @@ impl Ledger {
         self.pass += 1;
         self.events.clear();
         self.new_stacks.clear();
-        let mut arrivals = std::mem::take(&mut self.arrivals);
-        arrivals.clear();
-        let deaths = std::cell::RefCell::new(&mut arrivals);
-        self.engine.tracker.collect(
-            |index, b| deaths.borrow_mut().push(Arrival { seq: b.id, index, death: None }),
-            |index, d| deaths.borrow_mut().push(Arrival { seq: d.seq, index, death: Some(d) }),
-        );
+        if !self.has_more() {
+            self.take_lists();
+        }
         let now = self.now();
         self.turn(self.engine.nursery.cycle(now.clock), now);
-        arrivals.sort_unstable_by_key(|a| a.seq);
-        for &Arrival { index, death, .. } in &arrivals {
-            match death {
-                None => self.birth(index, now),
-                Some(death) => self.death(index, death),
-            }
+        let end = self.arrivals.len().min(self.next + self.most_a_pass);
+        while self.next < end {
+            let Arrival { index, dead, .. } = self.arrivals[self.next];
+            self.next += 1;
+            if dead { self.death(index) } else { self.birth(index, now) }
         }
-        self.arrivals = arrivals;
+        if !self.has_more() {
+            self.done = self.taken;
+        }
         if self.waiting.len() > 1024 + 2 * self.engine.tracker.live() as usize {
             let engine = self.engine;
             self.waiting.retain(|w| engine.tracker.life(w.index, w.id) == Life::Young);
         }
+    }
+
+    fn take_lists(&mut self) {
+        self.arrivals.clear();
+        self.next = 0;
+        self.taken += 1;
+        let arrived = std::cell::RefCell::new(&mut self.arrivals);
+        self.engine.tracker.collect(
+            |index, seq| arrived.borrow_mut().push(Arrival { seq, index, dead: false }),
+            |index, seq| arrived.borrow_mut().push(Arrival { seq, index, dead: true }),
+        );
+        self.arrivals.sort_unstable_by_key(|a| a.seq);
+    }
+
+    /// Whether something that was taken waits to be worked off.
+    pub const fn has_more(&self) -> bool {
+        self.next < self.arrivals.len()
+    }
+
+    /// What has happened up to now is worked off once [`Self::done`] says this.
+    pub const fn up_to_now(&self) -> u64 {
+        self.taken + 1
+    }
+
+    /// See [`Self::up_to_now`].
+    pub const fn done(&self) -> u64 {
+        self.done
     }
 
     /// The minor cycle is now `cycle`: what waited for its end is decided.
@@ -254,8 +294,9 @@ impl Ledger {
         }
     }
 
-    fn death(&mut self, index: u32, d: Death) {
-        let Some(b) = self.engine.tracker.birth_of(index) else { return };
+    fn death(&mut self, index: u32) {
+        let tracker = &self.engine.tracker;
+        let (Some(b), Some(d)) = (tracker.birth_of(index), tracker.death_of(index)) else { return };
         let was_major = self.engine.tracker.died_major(index);
         self.engine.tracker.release(index);
         if b.id < self.forget_before {
@@ -390,7 +431,10 @@ impl Ledger {
 
     /// Starts anew: all blocks so far are forgotten.
     pub fn discard(&mut self) {
-        self.pass();
+        let now = self.up_to_now();
+        while self.done < now {
+            self.pass();
+        }
         self.forget_before = self.engine.seq();
         for r in self.records.iter_mut().take(self.known) {
             *r = Record { raw: r.raw, changed: self.pass, peak_epoch: 0, ..Record::default() };

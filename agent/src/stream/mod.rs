@@ -9,8 +9,7 @@
 //! joined. At its [`desk`] it waits in `poll` for viewers and their commands, and
 //! looks at the tracker between: every 10 ms while many samples come in, so that
 //! entries do not run out, every 50 ms while some do, else every 100 ms. What it
-//! allocates passes through the hook unseen (its domain is inside the engine for
-//! ever).
+//! allocates is the agent's own and not the program's: [`crate::engine::own`].
 //!
 //! The only rooms of the agent that name the protocol.
 
@@ -65,6 +64,8 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
         directories: server::directories(),
         notices: engine.notices.sentences(),
     };
+    // And told here, so that a program that ends at once has told it.
+    errand.notices.iter().for_each(|sentence| write_error(sentence));
     descriptors::close_in_children();
     let mut argument = Some(Box::new(errand));
     // SAFETY: plain libc calls on local values. The thread owns the errand, which
@@ -106,7 +107,7 @@ struct Errand {
 extern "C" fn main(errand: *mut c_void) -> *mut c_void {
     domain::here(|d| {
         d.enter();
-        d.never_stop();
+        d.set_agents(true);
     });
     // SAFETY: the pointer is the box that `start` gave away.
     let errand = unsafe { Box::from_raw(errand.cast::<Errand>()) };
@@ -122,4 +123,18 @@ extern "C" fn main(errand: *mut c_void) -> *mut c_void {
         desk.stopped("a fault in the agent ended the profile; the program goes on");
     }
     std::ptr::null_mut()
+}
+
+/// A line on standard error, by one plain write, if that does not block: the line
+/// is far shorter than what a pipe that can be written to takes.
+fn write_error(sentence: &str) {
+    let line = format!("{sentence}\n");
+    let mut stderr = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one record, and a line that is readable for its length; failure is
+    // of no concern.
+    unsafe {
+        if libc::poll(&raw mut stderr, 1, 0) == 1 && stderr.revents == libc::POLLOUT {
+            libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
+        }
+    }
 }

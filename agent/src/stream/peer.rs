@@ -24,6 +24,7 @@ use heaptop_protocol::message::{
 };
 use interprocess::local_socket::Stream;
 use std::io::{self, Read};
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// Bytes waiting beyond which events are dropped.
@@ -66,9 +67,9 @@ enum Snapshot {
 
 /// See the module.
 pub struct Peer {
-    // Before the stream: see `Listed`.
-    _listed: Listed,
-    stream: Stream,
+    listed: Listed,
+    /// Closed by `drop`, and only while it is ours.
+    stream: ManuallyDrop<Stream>,
     out: Vec<u8>,
     sent: usize,
     reader: frame::Reader,
@@ -82,6 +83,8 @@ pub struct Peer {
     /// Totals of passes up to this one were sent.
     swept: u64,
     snapshot: Snapshot,
+    /// What the books must have worked off before it: see [`Ledger::up_to_now`].
+    snapshot_after: u64,
     /// Whether a snapshot was ever begun: events make sense from there on.
     following: bool,
     /// Whether the whole curve is due: at first, and when a point was left out.
@@ -98,8 +101,8 @@ impl Peer {
     pub fn new(stream: Stream, hello: FromAgent, now_ns: u64) -> Self {
         let Stream::UdSocket(socket) = &stream;
         let mut peer = Self {
-            _listed: Listed::new(socket),
-            stream,
+            listed: Listed::new(socket),
+            stream: ManuallyDrop::new(stream),
             out: Vec::new(),
             sent: 0,
             reader: frame::Reader::default(),
@@ -111,6 +114,7 @@ impl Peer {
             sweep: None,
             swept: 0,
             snapshot: Snapshot::Totals,
+            snapshot_after: 0,
             following: false,
             curve_due: true,
             status_ns: 0,
@@ -125,8 +129,13 @@ impl Peer {
 
     /// Its descriptor, and whether something waits to be written.
     pub fn poll(&self) -> (BorrowedFd<'_>, bool) {
-        let Stream::UdSocket(socket) = &self.stream;
+        let Stream::UdSocket(socket) = &*self.stream;
         (socket.as_fd(), self.waiting() > 0)
+    }
+
+    /// An error if the program has closed our descriptor: see [`Listed`].
+    fn check(&self) -> io::Result<()> {
+        if self.listed.is_ours() { Ok(()) } else { Err(io::ErrorKind::NotConnected.into()) }
     }
 
     fn waiting(&self) -> usize {
@@ -162,6 +171,7 @@ impl Peer {
 
     /// Reads what the viewer wants; an error ends the conversation.
     pub fn listen(&mut self, now_ns: u64) -> io::Result<Vec<FromViewer>> {
+        self.check()?;
         let mut wanted = Vec::new();
         let mut buffer = [0; 4096];
         // Bounded, so that a flood from one viewer cannot hold up the others.
@@ -191,8 +201,10 @@ impl Peer {
         Ok(wanted)
     }
 
-    /// A snapshot of everything is wanted.
-    pub fn want_snapshot(&mut self) {
+    /// A snapshot of everything is wanted, with all that is worked off once the
+    /// books are done with `after`.
+    pub fn want_snapshot(&mut self, after: u64) {
+        self.snapshot_after = self.snapshot_after.max(after);
         self.snapshot = Snapshot::Totals;
         self.sweep = None;
         self.swept = 0;
@@ -209,7 +221,7 @@ impl Peer {
         if self.dropped > 0 && self.waiting() < ROOM {
             let events = std::mem::take(&mut self.dropped);
             self.tell(Dropped { events });
-            self.want_snapshot();
+            self.want_snapshot(0);
         }
         if self.waiting() < ROOM && self.stacks == s.ledger.known() {
             if std::mem::take(&mut self.curve_due) {
@@ -222,7 +234,7 @@ impl Peer {
             // A new callstack's totals follow its first events at once: till then it
             // is a row of which nothing is known.
             let new = !s.ledger.new_stacks().is_empty();
-            if self.snapshot == Snapshot::Totals || due || new {
+            if self.snapshot_is_ready(s) || due || new {
                 self.sweep.get_or_insert((0, s.ledger.pass_number()));
             }
             self.tell_totals(s);
@@ -298,8 +310,12 @@ impl Peer {
         }
     }
 
+    fn snapshot_is_ready(&self, s: &Sources<'_>) -> bool {
+        self.snapshot == Snapshot::Totals && s.ledger.done() >= self.snapshot_after
+    }
+
     fn tell_snapshot(&mut self, s: &Sources<'_>) {
-        if self.snapshot == Snapshot::Totals && self.sweep.is_none() {
+        if self.snapshot_is_ready(s) && self.sweep.is_none() {
             self.tell(SnapshotBegin { at: s.ledger.now() });
             self.snapshot = Snapshot::Blocks { next: 0, listed: 0 };
         }
@@ -350,7 +366,11 @@ impl Peer {
 
     /// Writes what the socket takes; an error ends the conversation.
     pub fn flush(&mut self) -> io::Result<()> {
-        let Stream::UdSocket(socket) = &self.stream;
+        if self.waiting() == 0 {
+            return Ok(());
+        }
+        self.check()?;
+        let Stream::UdSocket(socket) = &*self.stream;
         let fd = socket.as_fd().as_raw_fd();
         while self.sent < self.out.len() {
             let rest = &self.out[self.sent..];
@@ -378,5 +398,14 @@ impl Peer {
             self.sent = 0;
         }
         Ok(())
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        if self.listed.is_ours() {
+            // SAFETY: dropped here and nowhere else.
+            unsafe { ManuallyDrop::drop(&mut self.stream) };
+        }
     }
 }

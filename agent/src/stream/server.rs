@@ -8,15 +8,16 @@ use interprocess::local_socket::{
 };
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use std::io;
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// The listening socket.
 pub struct Server {
-    // Before the listener: see `Listed`.
-    _listed: Listed,
-    listener: Listener,
+    listed: Listed,
+    /// Closed by `drop`, and only while it is ours.
+    listener: ManuallyDrop<Listener>,
     path: PathBuf,
 }
 
@@ -67,12 +68,17 @@ impl Server {
             .create_sync()
             .map_err(say)?;
         let Listener::UdSocket(socket) = &listener;
-        Ok(Self { _listed: Listed::new(socket), listener, path })
+        Ok(Self { listed: Listed::new(socket), listener: ManuallyDrop::new(listener), path })
     }
 
     /// Where it lies.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether the program has left us our descriptor: see [`Listed`].
+    pub fn is_open(&self) -> bool {
+        self.listed.is_ours()
     }
 
     /// The listening descriptor.
@@ -83,6 +89,9 @@ impl Server {
     /// The next viewer that waits and may come in: this user, or root.
     pub fn accept(&self) -> Option<Stream> {
         loop {
+            if !self.is_open() {
+                return None;
+            }
             let stream = self.listener.accept().ok()?;
             let peer = peer_uid(&stream);
             if peer == Some(0) || peer == Some(uid()) {
@@ -109,6 +118,15 @@ fn peer_uid(stream: &Stream) -> Option<u32> {
         )
     };
     (failed == 0 && length as usize == size_of::<libc::ucred>()).then_some(found.uid)
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.listed.is_ours() {
+            // SAFETY: dropped here and nowhere else.
+            unsafe { ManuallyDrop::drop(&mut self.listener) };
+        }
+    }
 }
 
 fn make_directory(directory: &Path) -> Result<(), String> {

@@ -4,6 +4,7 @@ use crate::exact::assert_exact;
 use heaptop_protocol::message::{FromViewer, Sampling, SetInterval, SetMark, SetSampling};
 use heaptop_protocol::{VERSION, Version, estimate::Interval};
 use heaptop_tests::client::Client;
+use heaptop_tests::deadline::{Deadline, poll};
 use heaptop_tests::names::Names;
 use heaptop_tests::target::{Target, socket_directory};
 use heaptop_tests::truth::Truths;
@@ -243,4 +244,30 @@ fn viewers_that_read_nothing_do_not_fill_the_targets_memory() {
     let grown = resident_kib().saturating_sub(before);
     assert!(grown < 24 << 10, "{grown} KiB");
     drop(silent);
+}
+
+#[test]
+fn a_program_that_closes_our_descriptors_keeps_its_own() {
+    let mut target = Target::start("fixture-rude", &["closes"], &[]);
+    target.wait_for("stolen 0");
+    // And it can be looked at again: the agent has opened another socket.
+    let again = poll(Deadline::default(), || UnixStream::connect(target.socket()).ok());
+    assert!(again.is_some(), "no socket again");
+    Client::attach(&target.socket()).snapshot();
+}
+
+#[test]
+fn a_program_whose_allocator_refuses_is_not_brought_down() {
+    let mut target = Target::start("fixture-rude", &["refuses"], &[("HEAPTOP_INTERVAL", "1K")]);
+    target.wait_for("refused");
+    target.say("go");
+    assert!(target.wait().success());
+}
+
+#[test]
+fn a_program_with_little_stack_has_enough() {
+    let mut target = Target::start("fixture-rude", &["cramped"], &[("HEAPTOP_INTERVAL", "1")]);
+    target.wait_for("cramped");
+    target.say("go");
+    assert!(target.wait().success());
 }

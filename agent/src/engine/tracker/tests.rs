@@ -31,8 +31,10 @@ fn death(seq: u64) -> Death {
 type Collected = (Vec<(u32, Birth)>, Vec<(u32, Death)>);
 
 fn collect(t: &Tracker) -> Collected {
-    let (mut births, mut deaths) = (vec![], vec![]);
-    t.collect(|i, b| births.push((i, b)), |i, d| deaths.push((i, d)));
+    let (mut births, mut deaths) = (Vec::new(), Vec::new());
+    t.collect(|i, _| births.push(i), |i, _| deaths.push(i));
+    let mut births: Vec<_> = births.into_iter().map(|i| (i, t.birth_of(i).unwrap())).collect();
+    let mut deaths: Vec<_> = deaths.into_iter().map(|i| (i, t.death_of(i).unwrap())).collect();
     births.sort_by_key(|(_, b)| b.id);
     deaths.sort_by_key(|(_, d)| d.seq);
     (births, deaths)

@@ -5,8 +5,10 @@
 //! address lies below it, and rbp is saved in a slot or is not. Rules are kept in
 //! a cache for the whole process; a miss finds the module by `_dl_find_object`
 //! (lock-free, glibc 2.35 and later), its table by binary search, and evaluates
-//! one row, all storage on the stack. Everything else in the tables (expressions,
-//! signal frames, other registers) gives no rule, and the walk gives up.
+//! one row, with all storage on a stack of our own ([`scratch`]). Everything else in the tables (expressions,
+//! other registers) gives no rule, and the walk gives up. But a signal's frame,
+//! which the tables describe by expressions, is the kernel's and has a fixed
+//! layout: the interrupted registers lie where [`signal`] says.
 //!
 //! **The cache** is direct-mapped: two words a slot, the rule and the address
 //! xor-ed with it. Threads read and write them relaxed and without order; a torn
@@ -21,7 +23,7 @@
 //! says. A stack that the program switched to by itself has no known end; there
 //! the walk relies on the tables alone, as every unwinder does.
 
-use super::Stack;
+use super::{Stack, scratch};
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Pointer, ReaderOffset,
     Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow,
@@ -65,9 +67,16 @@ impl Rule {
     const NONE: Self = Self(1);
     /// The thread's first function.
     const FIRST: Self = Self(2);
+    /// The return of a signal handler: the stack pointer is at its `ucontext`.
+    const SIGNAL: Self = Self(3);
+    /// Code without tables: no unwinder goes on from here.
+    const BLIND: Self = Self(32);
     const VALID: u64 = 4;
     const FROM_RBP: u64 = 8;
     const RBP_SAVED: u64 = 16;
+    /// The caller's address is where it goes on, not behind a call: frames that
+    /// the tables mark as a signal's, as some coroutines' first ones are.
+    const EXACT: u64 = 64;
 
     fn new(from_rbp: bool, offset: i64, rbp_slot: Option<i64>) -> Self {
         let field = |value: i64| (value as u64) & 0xff_ffff;
@@ -97,12 +106,25 @@ impl Rule {
     }
 }
 
-/// Room for a row's rules: the callee-saved registers, the return address, rsp.
+/// The code that a handler returns to, which makes a frame a signal's:
+/// `mov rax, 15; syscall`.
+const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+
+/// Offsets of the interrupted registers in a `ucontext` of Linux on x86-64.
+mod signal {
+    pub const RBP: usize = 40 + 8 * 10;
+    pub const RSP: usize = 40 + 8 * 15;
+    pub const RIP: usize = 40 + 8 * 16;
+}
+
+/// Room for a row's rules: the callee-saved registers, the return address, rsp;
+/// and for one row remembered beside the current and the initial one. What needs
+/// more has no rule.
 struct OnStack;
 
 impl<T: ReaderOffset> UnwindContextStorage<T> for OnStack {
-    type Rules = [(Register, RegisterRule<T>); 16];
-    type Stack = [UnwindTableRow<T, Self>; 4];
+    type Rules = [(Register, RegisterRule<T>); 9];
+    type Stack = [UnwindTableRow<T, Self>; 3];
 }
 
 /// What the tables say about `pc`.
@@ -115,7 +137,7 @@ fn look_up(find: usize, pc: usize) -> Rule {
         Found { flags: 0, map_start: 0, map_end: 0, link_map: 0, eh_frame: 0, reserved: [0; 7] };
     // SAFETY: any address may be asked for, and `found` is valid for writing.
     if unsafe { find(pc, &raw mut found) } != 0 || found.eh_frame == 0 {
-        return Rule::NONE;
+        return Rule::BLIND;
     }
     let table = |at: usize| {
         let bytes = found.map_end.checked_sub(at).filter(|_| at >= found.map_start)?;
@@ -135,11 +157,13 @@ fn look_up(find: usize, pc: usize) -> Rule {
             .table()?
             .fde_for_address(&frames, &bases, pc as u64, EhFrame::cie_from_offset)
             .ok()?;
-        if fde.is_signal_trampoline() {
-            return None;
+        let exact = fde.is_signal_trampoline();
+        if exact && table(pc + 1).is_some_and(|code| code.starts_with(&SIGRETURN)) {
+            return Some(Rule::SIGNAL);
         }
         let row = fde.unwind_info_for_address(&frames, &bases, &mut context, pc as u64).ok()?;
-        rule_of(row)
+        let rule = rule_of(row)?;
+        Some(if exact { Rule(rule.0 | Rule::EXACT) } else { rule })
     })()
     .unwrap_or(Rule::NONE)
 }
@@ -171,7 +195,7 @@ fn rule(find: usize, pc: usize) -> Rule {
     if KEYS[at].load(Relaxed) ^ known == pc as u64 {
         return Rule(known);
     }
-    let rule = look_up(find, pc);
+    let rule = scratch::run(Rule::NONE, || look_up(find, pc));
     RULES[at].store(rule.0, Relaxed);
     KEYS[at].store(pc as u64 ^ rule.0, Relaxed);
     rule
@@ -212,16 +236,32 @@ pub fn walk(stack: &mut Stack, inner: usize, depth: usize) -> bool {
         std::arch::asm!("lea {}, [rip]", "mov {}, rsp", "mov {}, rbp",
             out(reg) pc, out(reg) sp, out(reg) rbp, options(nostack, preserves_flags));
     }
-    let end = stack_end(sp);
+    let mut end = stack_end(sp);
+    let mut inner = inner;
     let word = |at: usize| {
-        // SAFETY: for both calls below, `at` is aligned, and lies above our own stack
-        // pointer and below the end of the stack, which is mapped in between.
+        // SAFETY: for the calls below, `at` is aligned, and lies above our own stack
+        // pointer and below the end of the stack, which is mapped in between, or in
+        // the frame that the kernel made for a signal.
         unsafe { *(at as *const usize) }
     };
     loop {
         let rule = rule(find, pc);
-        if rule == Rule::FIRST {
+        if rule == Rule::FIRST || rule == Rule::BLIND {
             return true;
+        }
+        if rule == Rule::SIGNAL {
+            if !sp.is_multiple_of(8) {
+                return false;
+            }
+            (pc, rbp, sp) =
+                (word(sp + signal::RIP), word(sp + signal::RBP), word(sp + signal::RSP));
+            // Where it was interrupted, on another stack perhaps: the program's own.
+            (end, inner) = (stack_end(sp), 0);
+            // As if it were a return address: one is taken off again.
+            if !stack.push(pc + 1, depth) {
+                return true;
+            }
+            continue;
         }
         if !rule.has(Rule::VALID) {
             return false;
@@ -243,16 +283,18 @@ pub fn walk(stack: &mut Stack, inner: usize, depth: usize) -> bool {
             return true;
         }
         sp = caller_sp;
-        if sp > inner && !stack.push(return_address, depth) {
+        // It points behind the call, which may be the function's last instruction.
+        let exact = usize::from(rule.has(Rule::EXACT));
+        if sp > inner && !stack.push(return_address + exact, depth) {
             return true;
         }
-        // It points behind the call, which may be the function's last instruction.
-        pc = return_address - 1;
+        pc = return_address + exact - 1;
     }
 }
 
 /// Looks for the loader's function. May allocate.
 pub fn prime() {
+    scratch::prime();
     // SAFETY: the name ends with a zero byte.
     let find = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
     // Partner: the Acquire in `walk`; the function itself is older than both.
@@ -288,8 +330,8 @@ mod tests {
     }
 
     #[test]
-    fn an_address_without_tables_has_no_rule() {
+    fn an_address_without_tables_is_an_end() {
         prime();
-        assert_eq!(rule(FIND.load(Relaxed), 0x10), Rule::NONE);
+        assert_eq!(rule(FIND.load(Relaxed), 0x10), Rule::BLIND);
     }
 }

@@ -18,7 +18,7 @@ unsafe extern "C" {
         trace: extern "C" fn(*mut Context, *mut c_void) -> c_int,
         state: *mut c_void,
     ) -> c_int;
-    fn _Unwind_GetIP(context: *mut Context) -> usize;
+    fn _Unwind_GetIPInfo(context: *mut Context, before: *mut c_int) -> usize;
     fn _Unwind_GetCFA(context: *mut Context) -> usize;
 }
 
@@ -35,12 +35,18 @@ const ENOUGH: c_int = 4;
 extern "C" fn frame(context: *mut Context, state: *mut c_void) -> c_int {
     // SAFETY: `state` is the one that `capture` lent to this walk.
     let state = unsafe { &mut *state.cast::<State<'_>>() };
-    // SAFETY: `context` is the unwinder's own and valid during this call.
+    let mut before = 0;
     // What it calls a frame's CFA is the stack pointer in it: that of its callee.
-    let (pc, sp) = unsafe { (_Unwind_GetIP(context), _Unwind_GetCFA(context)) };
+    // SAFETY: `context` is the unwinder's own and valid during this call.
+    let (pc, sp) =
+        unsafe { (_Unwind_GetIPInfo(context, &raw mut before), _Unwind_GetCFA(context)) };
     if sp <= state.inner || pc == 0 {
         return GO_ON;
     }
+    // Behind a signal's frame the stack may be another one.
+    state.inner = 0;
+    // Where a signal interrupted: as if it were a return address.
+    let pc = if before == 0 { pc } else { pc + 1 };
     if state.stack.push(pc, state.depth) { GO_ON } else { ENOUGH }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::{Builder, Settings};
+use crate::engine::tracker::Death;
 
 /// Books over an engine of their own, N = 1000, φ = 0, exact.
 struct Bench {
@@ -214,4 +215,32 @@ fn stale_waiters_are_swept_out() {
     }
     b.ledger.pass();
     assert!(b.ledger.waiting.len() <= 1200, "{}", b.ledger.waiting.len());
+}
+
+#[test]
+fn much_is_worked_off_in_several_passes() {
+    let mut b = bench();
+    b.ledger.most_a_pass = 100;
+    for i in 0..500 {
+        b.alloc(0x1000 + i * 16, 10);
+        b.free(0x1000 + i * 16);
+        b.alloc(0x9000 + i * 16, 10);
+    }
+    let now = b.ledger.up_to_now();
+    b.ledger.pass();
+    assert!(b.ledger.has_more() && b.ledger.done() < now);
+    let told = |e: &&Event| !matches!(e, Event::Promote(_));
+    assert_eq!(b.ledger.events().iter().filter(told).count(), 100);
+    // What comes meanwhile waits for its turn.
+    b.alloc(0x10, 1);
+    let mut passes = 1;
+    while b.ledger.done() < now {
+        b.ledger.pass();
+        passes += 1;
+    }
+    assert_eq!(passes, 15);
+    assert_eq!(b.ledger.totals().allocated.n, 1000);
+    b.ledger.pass();
+    assert_eq!(b.ledger.totals().allocated.n, 1001);
+    assert_eq!(b.ledger.totals().in_use.n, 501);
 }

@@ -16,7 +16,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 use crate::app::Options;
 use crate::source::Link;
 use crate::source::demo::Demo;
-use crate::source::discover::{Survey, Wanted, survey};
+use crate::source::discover::{Survey, survey};
+use crate::source::wanted::Wanted;
 use crate::symbols::Symbolizer;
 use crate::terminal::{self, Ended};
 

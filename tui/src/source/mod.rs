@@ -3,7 +3,7 @@
 //! ```text
 //! discover ─► handshake ─► link ─► inbox ─► (the thread that draws)
 //!    socket ─────┘           └ one thread reads and comes back, one writes
-//! demo: a target of our own
+//! wanted: the one target that is meant     demo: a target of our own
 //! ```
 //!
 //! 1. **Nothing here waits for ever.** Connecting and greeting have deadlines;
@@ -30,6 +30,7 @@ mod process;
 mod socket;
 #[cfg(test)]
 mod tests;
+pub mod wanted;
 
 pub use error::LinkError;
 pub use link::{Link, Target};

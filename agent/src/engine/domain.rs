@@ -53,21 +53,7 @@ pub struct Domain {
 }
 
 thread_local! {
-    static DOMAIN: Domain = const {
-        Domain {
-            left: Cell::new(0),
-            granted: Cell::new(0),
-            beyond: Cell::new(0),
-            stop_bytes: Cell::new(FIRST_STOP_BYTES),
-            rng: Cell::new(Rng::UNSEEDED),
-            word: Cell::new(0),
-            lambda: Cell::new(0.0),
-            ln_miss: Cell::new(0.0),
-            id: Cell::new(0),
-            busy: Cell::new(false),
-            agents: Cell::new(false),
-        }
-    };
+    static DOMAIN: Domain = const { Domain::new() };
 }
 
 /// The fast path of every allocation: true if the slow path must run.
@@ -105,6 +91,22 @@ pub struct Rate {
 }
 
 impl Domain {
+    const fn new() -> Self {
+        Self {
+            left: Cell::new(0),
+            granted: Cell::new(0),
+            beyond: Cell::new(0),
+            stop_bytes: Cell::new(FIRST_STOP_BYTES),
+            rng: Cell::new(Rng::UNSEEDED),
+            word: Cell::new(0),
+            lambda: Cell::new(0.0),
+            ln_miss: Cell::new(0.0),
+            id: Cell::new(0),
+            busy: Cell::new(false),
+            agents: Cell::new(false),
+        }
+    }
+
     /// Enters the engine: false if this thread is in it already.
     pub fn enter(&self) -> bool {
         !self.busy.replace(true)
@@ -266,19 +268,7 @@ mod tests {
     use super::*;
 
     fn fresh() -> Domain {
-        let d = Domain {
-            left: Cell::new(0),
-            granted: Cell::new(0),
-            beyond: Cell::new(0),
-            stop_bytes: Cell::new(FIRST_STOP_BYTES),
-            rng: Cell::new(Rng::UNSEEDED),
-            word: Cell::new(0),
-            lambda: Cell::new(0.0),
-            ln_miss: Cell::new(0.0),
-            id: Cell::new(0),
-            busy: Cell::new(false),
-            agents: Cell::new(false),
-        };
+        let d = Domain::new();
         d.begin(1, 42);
         d
     }

@@ -34,6 +34,8 @@ const FIRST_STOP_BYTES: u64 = 1 << 10;
 
 /// No sampled byte ahead.
 const NEVER: u64 = u64::MAX;
+/// The number of a thread that has none yet.
+const NO_ID: u32 = u32::MAX;
 
 /// One thread's record. Only its own thread touches it; a signal handler that
 /// interrupts the slow path finds `busy` set and leaves the rest alone.
@@ -101,7 +103,7 @@ impl Domain {
             word: Cell::new(0),
             lambda: Cell::new(0.0),
             ln_miss: Cell::new(0.0),
-            id: Cell::new(0),
+            id: Cell::new(NO_ID),
             busy: Cell::new(false),
             agents: Cell::new(false),
         }
@@ -130,9 +132,9 @@ impl Domain {
         self.agents.get()
     }
 
-    /// The thread's number; 0 before its first stop.
-    pub fn id(&self) -> u32 {
-        self.id.get()
+    /// The thread's number, once [`Self::begin`] gave it one.
+    pub fn id(&self) -> Option<u32> {
+        Some(self.id.get()).filter(|&id| id != NO_ID)
     }
 
     /// Whether the thread has not stopped yet.
@@ -140,7 +142,7 @@ impl Domain {
         self.word.get() == 0
     }
 
-    /// Gives the domain its number and its generator, before its first stop.
+    /// Gives the domain its number and its generator, before its first stop or free.
     pub fn begin(&self, id: u32, seed: u64) {
         self.id.set(id);
         self.rng.set(Rng::seeded(seed, id));
@@ -337,6 +339,13 @@ mod tests {
         let off = Rate::following(on.word, Interval::EXACT, false);
         let (hits, _) = run(&d, off, std::iter::repeat_n(100, 2_000));
         assert_eq!(hits, [100], "the block at the stop still has the old rate");
+    }
+
+    #[test]
+    fn a_thread_has_no_number_before_it_is_given_one() {
+        assert_eq!(Domain::new().id(), None, "nor is it that of the first thread");
+        let d = fresh();
+        assert_eq!((d.id(), d.is_new()), (Some(1), true));
     }
 
     #[test]

@@ -54,9 +54,7 @@ pub fn stop(size: usize, settings: &crate::config::Builder) -> Stop {
             d.leave();
             return passed;
         };
-        if d.is_new() {
-            engine.begin_domain(d);
-        }
+        engine.begin_domain(d);
         let used = d.used_before(size);
         // The block's own bytes are booked once there is a block: a request that no
         // memory can meet must not move the clock of the other threads, even for
@@ -104,7 +102,7 @@ impl Stop {
             ns: self.entered_ns,
             clock: self.clock,
             interval: hit.interval.bytes(),
-            thread: domain::here(domain::Domain::id),
+            thread: domain::here(domain::Domain::id).unwrap_or(0),
             cause,
             young: engine.nursery.is_young(self.size as u64),
             replaces,
@@ -125,6 +123,7 @@ fn death(engine: &Engine) -> Death {
         // Inside the engine the countdown is not ours to touch: a signal handler
         // has interrupted it. Then the death is exact to a stop.
         let own = if d.enter() {
+            engine.begin_domain(d);
             let used = if d.is_new() { 0 } else { d.settle() };
             d.leave();
             used
@@ -135,7 +134,7 @@ fn death(engine: &Engine) -> Death {
             clock: engine.clock.fetch_add(own, Relaxed).wrapping_add(own),
             seq: engine.next_seq(),
             ns: sys::monotonic_ns(),
-            thread: d.id(),
+            thread: d.id().unwrap_or(0),
         }
     })
 }

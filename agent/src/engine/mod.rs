@@ -282,8 +282,11 @@ impl Engine {
         self.seq.load(Relaxed)
     }
 
-    /// A thread's first stop.
+    /// A thread's first stop, or free of a sampled block: gives it its number.
     fn begin_domain(&self, domain: &Domain) {
+        if domain.id().is_some() {
+            return;
+        }
         let id = self.domains.fetch_add(1, Relaxed).min(MAX_DOMAINS as u32 - 1);
         domain.begin(id, self.seed);
         if let Some(slot) = self.tids.get(id as usize) {

@@ -8,6 +8,7 @@ use super::server::Server;
 use super::threads::Threads;
 use super::{ENDPOINT, Errand, MAX_PEERS};
 use crate::engine::{Engine, sys, unwind};
+use heaptop_protocol::ids::StackId;
 use heaptop_protocol::message::{
     AgentKind, FromAgent, FromViewer, Hello, Losses, MAGIC, Mark, ProfileCommand, Sampling, Status,
     Stopped,
@@ -38,6 +39,8 @@ pub struct Desk {
     peers: Vec<Peer>,
     directories: Vec<PathBuf>,
     notices: Vec<String>,
+    /// Callstacks below this have their frames placed in modules.
+    placed: usize,
     rss_bytes: Option<u64>,
     slow_ns: u64,
     stopped: bool,
@@ -56,6 +59,7 @@ impl Desk {
             peers: Vec::new(),
             directories,
             notices,
+            placed: 1,
             rss_bytes: None,
             slow_ns: 0,
             stopped: false,
@@ -89,15 +93,14 @@ impl Desk {
             self.peers.iter_mut().for_each(|p| p.want_snapshot(0));
         }
         let slow = now_ns.saturating_sub(self.slow_ns) >= SLOW_NS;
-        if (slow || !self.ledger.new_stacks().is_empty()) && self.modules.refresh() {
+        if (slow || self.placed < self.ledger.known()) && self.modules.refresh() {
             unwind::forget();
         }
-        if !self.ledger.new_stacks().is_empty() {
-            for &stack in self.ledger.new_stacks() {
-                let raw = self.ledger.raw(stack);
-                self.engine.callstacks.rewrite(raw, |pc| self.modules.place(pc));
-            }
+        for stack in self.placed..self.ledger.known() {
+            let raw = self.ledger.raw(StackId(stack as u32));
+            self.engine.callstacks.rewrite(raw, |pc| self.modules.place(pc));
         }
+        self.placed = self.ledger.known();
         if slow {
             // Where there is no socket, perhaps because the program closed it.
             if self.server.as_ref().is_none_or(|s| !s.is_open()) {
@@ -110,6 +113,9 @@ impl Desk {
         }
         if let Some(point) = self.ledger.tick(self.rss_bytes) {
             self.peers.iter_mut().for_each(|p| p.tell_point(point));
+        }
+        if self.peers.is_empty() {
+            return;
         }
         let status = self.status();
         let sources = Sources {
@@ -170,14 +176,14 @@ impl Desk {
 
     fn listen(&mut self, now_ns: u64) {
         let mut wanted = Vec::new();
-        for (i, peer) in std::mem::take(&mut self.peers).into_iter().enumerate() {
-            let mut peer = peer;
-            if let Ok(commands) = peer.listen(now_ns) {
-                wanted.extend(commands.into_iter().map(|c| (i, c)));
-                self.peers.push(peer);
+        self.peers.retain_mut(|peer| match peer.listen(now_ns) {
+            Ok(commands) => {
+                wanted.extend(commands);
+                true
             }
-        }
-        for (_, command) in wanted {
+            Err(_) => false,
+        });
+        for command in wanted {
             self.obey(command);
         }
     }

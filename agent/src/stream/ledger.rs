@@ -100,7 +100,6 @@ pub struct Ledger {
     taken: u64,
     done: u64,
     events: Vec<Event>,
-    new_stacks: Vec<StackId>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -142,7 +141,6 @@ impl Ledger {
             taken: 0,
             done: 0,
             events: Vec::new(),
-            new_stacks: Vec::new(),
         })
     }
 
@@ -159,11 +157,10 @@ impl Ledger {
         }
     }
 
-    /// Takes up what has happened. Events and new stacks of the last pass are gone.
+    /// Takes up what has happened. Events of the last pass are gone.
     pub fn pass(&mut self) {
         self.pass += 1;
         self.events.clear();
-        self.new_stacks.clear();
         if !self.has_more() {
             self.take_lists();
         }
@@ -361,7 +358,6 @@ impl Ledger {
         if record != 0 {
             self.known += 1;
             self.records[record].raw = raw;
-            self.new_stacks.push(StackId(record as u32));
         }
         self.by_raw[raw as usize] = record as u32 + 1;
         record
@@ -460,11 +456,6 @@ impl Ledger {
     /// Events of the last pass.
     pub fn events(&self) -> &[Event] {
         &self.events
-    }
-
-    /// Stacks that the last pass met for the first time.
-    pub fn new_stacks(&self) -> &[StackId] {
-        &self.new_stacks
     }
 
     /// Stacks known, `(other stacks)` among them.

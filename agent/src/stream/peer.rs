@@ -215,6 +215,7 @@ impl Peer {
         if !self.greeted {
             return;
         }
+        let defined = self.stacks;
         self.define(s);
         self.tell_events(s);
         let mut due = now_ns.saturating_sub(self.status_ns) >= STATUS_NS;
@@ -233,8 +234,7 @@ impl Peer {
             }
             // A new callstack's totals follow its first events at once: till then it
             // is a row of which nothing is known.
-            let new = !s.ledger.new_stacks().is_empty();
-            if self.snapshot_is_ready(s) || due || new {
+            if self.snapshot_is_ready(s) || due || self.stacks > defined {
                 self.sweep.get_or_insert((0, s.ledger.pass_number()));
             }
             self.tell_totals(s);

@@ -121,21 +121,6 @@ struct Prompt {
     before: String,
 }
 
-/// The columns that there are, in order.
-const COLUMNS: [Column; 11] = [
-    Column::Callsite,
-    Column::InUseBytes,
-    Column::InUseObjects,
-    Column::AllocatedBytes,
-    Column::AllocatedObjects,
-    Column::AllocatedRate,
-    Column::ObjectRate,
-    Column::Promoted,
-    Column::ShortLived,
-    Column::Lifetime,
-    Column::Trend,
-];
-
 impl App {
     /// A viewer that has seen nothing yet.
     #[must_use]
@@ -146,7 +131,7 @@ impl App {
             stack: vec![Screen::Callsites(cursor::Cursor::default())],
             aside: Vec::new(),
             question: Question::default(),
-            columns: COLUMNS.to_vec(),
+            columns: Column::ALL.to_vec(),
             passed_over: 0,
             metric: Metric::InUseBytes,
             prompt: None,

@@ -166,14 +166,14 @@ fn sorting_goes_through_the_columns_and_turns_round() {
     press(&mut app, &f.session, &[c('S')]);
     assert_eq!(first(&app), "small");
     let mut seen = Vec::new();
-    for _ in 0..COLUMNS.len() {
+    for _ in 0..Column::ALL.len() {
         press(&mut app, &f.session, &[c('s')]);
         seen.push(app.question().sort);
     }
     assert_eq!(seen.last(), Some(&Column::InUseBytes), "round once");
     seen.sort_unstable();
     seen.dedup();
-    assert_eq!(seen.len(), COLUMNS.len(), "every column once");
+    assert_eq!(seen.len(), Column::ALL.len(), "every column once");
     assert!(app.question().descending);
 }
 

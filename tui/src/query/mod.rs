@@ -61,6 +61,23 @@ pub enum Column {
     Trend,
 }
 
+impl Column {
+    /// All of them, in the order of the screen.
+    pub const ALL: [Self; 11] = [
+        Self::Callsite,
+        Self::InUseBytes,
+        Self::InUseObjects,
+        Self::AllocatedBytes,
+        Self::AllocatedObjects,
+        Self::AllocatedRate,
+        Self::ObjectRate,
+        Self::Promoted,
+        Self::ShortLived,
+        Self::Lifetime,
+        Self::Trend,
+    ];
+}
+
 /// How the rows are wanted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {

@@ -379,19 +379,7 @@ fn parts_of_the_rows_are_parts_of_the_whole() {
     }
     f.pass(1.0);
     let s = &f.session;
-    for sort in [
-        Column::Callsite,
-        Column::InUseBytes,
-        Column::InUseObjects,
-        Column::AllocatedBytes,
-        Column::AllocatedObjects,
-        Column::AllocatedRate,
-        Column::ObjectRate,
-        Column::Promoted,
-        Column::ShortLived,
-        Column::Lifetime,
-        Column::Trend,
-    ] {
+    for sort in Column::ALL {
         for descending in [true, false] {
             for filter in ["", "1"] {
                 let question = Question { sort, descending, filter: filter.into() };

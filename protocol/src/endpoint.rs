@@ -34,6 +34,13 @@ pub fn socket(directory: &Path, pid: u32) -> PathBuf {
     directory.join(format!("{pid}.sock"))
 }
 
+/// Where that socket lies until it listens. An agent binds it here and then renames
+/// it, so that a socket with its right name never refuses a viewer.
+#[must_use]
+pub fn unfinished(directory: &Path, pid: u32) -> PathBuf {
+    directory.join(format!("{pid}.new"))
+}
+
 /// The pid that a socket's file name states; `None` for other files.
 #[must_use]
 pub fn pid(file_name: &OsStr) -> Option<u32> {
@@ -71,5 +78,8 @@ mod tests {
         assert_eq!(pid(path.file_name().unwrap()), Some(42));
         assert_eq!(pid(OsStr::new("x.sock")), None);
         assert_eq!(pid(OsStr::new("42")), None);
+        let unfinished = unfinished(Path::new("/d"), 42);
+        assert_eq!(pid(unfinished.file_name().unwrap()), None);
+        assert!(unfinished.as_os_str().len() <= path.as_os_str().len());
     }
 }

@@ -60,13 +60,18 @@ impl Server {
             clear(&path, &found)?;
         }
         let say = |e: io::Error| format!("cannot open the socket {}: {e}", path.display());
+        // Under its right name only once it listens. Nobody else has our pid here, so
+        // what has the other name is left over.
+        let unfinished = endpoint::unfinished(directory, std::process::id());
+        let _ = std::fs::remove_file(&unfinished);
         let listener = ListenerOptions::new()
-            .name(path.as_path().to_fs_name::<GenericFilePath>().map_err(say)?)
+            .name(unfinished.as_path().to_fs_name::<GenericFilePath>().map_err(say)?)
             .mode(endpoint::SOCKET_MODE as libc::mode_t)
             .nonblocking(ListenerNonblockingMode::Both)
             .reclaim_name(false)
             .create_sync()
             .map_err(say)?;
+        std::fs::rename(&unfinished, &path).map_err(say)?;
         let Listener::UdSocket(socket) = &listener;
         Ok(Self { listed: Listed::new(socket), listener: ManuallyDrop::new(listener), path })
     }

@@ -1,8 +1,9 @@
 //! Finding targets: sockets in the directories of this user.
 //!
 //! A socket that refuses a connection is left over from a process that is gone,
-//! and is removed. It refuses also in the instant between its making and its
-//! first listening: so only those of some age are removed.
+//! and is removed: an agent gives its socket its name only once it listens. Since
+//! a new process may have put its own in that place meanwhile, only those of some
+//! age are removed.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@
 //! allocator, `Heaptop::new(other)`.
 //!
 //! What it does to the program: it adds a subtraction to each allocation and a
-//! look-up to each free, and at each sampled block, one in 512 KiB by default,
+//! look-up to each free, and at each sampled block, one in 512 KiB to begin with,
 //! records a callstack. It never blocks the program, ends it, or signals it; in
 //! forked children it is silent. Sampled blocks stay where the wrapped allocator
 //! put them.
@@ -27,7 +27,7 @@
 //! | variable | meaning | default |
 //! |---|---|---|
 //! | `HEAPTOP` | `on`; `off`: the agent does nothing at all; `dormant`: it is there, and samples nothing until a viewer's command (`SetSampling`) has it start | `on` |
-//! | `HEAPTOP_INTERVAL` | R: mean bytes between samples; 1 records every block exactly | `512K` |
+//! | `HEAPTOP_INTERVAL` | R: mean bytes between samples; 1 records every block exactly; `auto`: from 16 KiB to 4 MiB, as fine as half a percent of the CPU and 2,000 samples a second allow | `auto` |
 //! | `HEAPTOP_NURSERY` | N: size of the virtual minor heap | `2M` |
 //! | `HEAPTOP_MAX_YOUNG` | largest block that is born young | `2K` |
 //! | `HEAPTOP_PHASE` | φ: where in the first minor cycle the clock begins | random |
@@ -152,11 +152,12 @@ impl<A> Heaptop<A> {
         Self { inner, settings: Builder::DEFAULT }
     }
 
-    /// R, the mean bytes between samples. 1 records every block exactly. 0, and
-    /// 4 GiB and more, mean the default: 512 KiB.
+    /// A fixed R, the mean bytes between samples. 1 records every block exactly. 0,
+    /// and 4 GiB and more, mean the default: R is moved as the program's pace and the
+    /// agent's budget ask for.
     #[must_use]
     pub const fn interval_bytes(mut self, bytes: u64) -> Self {
-        self.settings.interval_bytes = bytes;
+        self.settings.interval_bytes = Some(bytes);
         self
     }
 

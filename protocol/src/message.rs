@@ -122,6 +122,10 @@ pub struct Status {
     pub sampling: Sampling,
     /// R in force.
     pub interval: Interval,
+    /// The coarsest R that blocks in the totals may have been sampled with.
+    pub coarsest: Interval,
+    /// Whether the agent's governor moves R.
+    pub governed: bool,
     /// Samples taken, ever.
     pub samples: u64,
     /// Totals over all callstacks.
@@ -294,8 +298,8 @@ pub struct ViewerHello {
 /// Wanted: another sampling interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct SetInterval {
-    /// R.
-    pub interval: Interval,
+    /// R; `None`: as the agent's governor thinks fit.
+    pub interval: Option<Interval>,
 }
 
 /// Wanted: sampling on or off.

@@ -102,6 +102,8 @@ pub struct Engine {
     seq: AtomicU64,
     /// See [`Rate`].
     word: AtomicU64,
+    /// The coarsest R that was in force since the profile began, in bytes.
+    coarsest: AtomicU32,
     /// The kernel's numbers of the domains, by domain.
     tids: &'static [AtomicU32],
     domains: AtomicU32,
@@ -126,6 +128,8 @@ pub struct Engine {
     rest: std::cell::Cell<Option<Region>>,
     /// The bound that was set, in bytes.
     pub memory_bytes: usize,
+    /// Whether R is the governor's.
+    pub governed: bool,
     /// What the program wants to be called; empty for its executable's name.
     pub name: &'static str,
 }
@@ -231,6 +235,7 @@ impl Engine {
             clock: AtomicU64::new(0),
             seq: AtomicU64::new(1),
             word: AtomicU64::new(Rate::first(settings.interval, !settings.dormant).word),
+            coarsest: AtomicU32::new(settings.interval.bytes()),
             tids,
             domains: AtomicU32::new(0),
             cost_ns: AtomicU64::new(0),
@@ -249,6 +254,7 @@ impl Engine {
             notices: settings.notices,
             rest: std::cell::Cell::new(Some(region)),
             memory_bytes: bound,
+            governed: settings.governed,
             name: settings.name,
         })
     }
@@ -268,7 +274,18 @@ impl Engine {
     /// Another rate, for all threads, each at its next stop. For the agent's
     /// thread.
     pub fn set_rate(&self, interval: Interval, on: bool) {
+        self.coarsest.fetch_max(interval.bytes(), Relaxed);
         self.word.store(Rate::following(self.word.load(Relaxed), interval, on).word, Relaxed);
+    }
+
+    /// The coarsest R that blocks of this profile may have been sampled with.
+    pub fn coarsest(&self) -> Interval {
+        Interval::new(u64::from(self.coarsest.load(Relaxed))).unwrap_or(self.interval())
+    }
+
+    /// A new profile begins: [`Self::coarsest`] begins anew. For the agent's thread.
+    pub fn begin_profile(&self) {
+        self.coarsest.store(self.interval().bytes(), Relaxed);
     }
 
     /// The next number of a birth or death.

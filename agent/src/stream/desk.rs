@@ -1,6 +1,7 @@
 //! What the agent's thread does, turn by turn: wait, let viewers in, hear them, do
 //! the books, tell the viewers.
 
+use super::governor::{Governor, Reading};
 use super::ledger::Ledger;
 use super::modules::Modules;
 use super::peer::{Peer, Sources};
@@ -44,6 +45,8 @@ pub struct Desk {
     rss_bytes: Option<u64>,
     slow_ns: u64,
     stopped: bool,
+    /// `None` while R is fixed.
+    governor: Option<Governor>,
 }
 
 impl Desk {
@@ -63,7 +66,9 @@ impl Desk {
             rss_bytes: None,
             slow_ns: 0,
             stopped: false,
+            governor: None,
         };
+        desk.govern(engine.governed);
         desk.open();
         desk
     }
@@ -91,7 +96,11 @@ impl Desk {
         self.ledger.pass();
         if self.ledger.thin() {
             self.peers.iter_mut().for_each(|p| p.want_snapshot(0));
+            if let Some(governor) = &mut self.governor {
+                governor.limit(self.engine.interval());
+            }
         }
+        self.set_by_governor();
         let slow = now_ns.saturating_sub(self.slow_ns) >= SLOW_NS;
         if (slow || self.placed < self.ledger.known()) && self.modules.refresh() {
             unwind::forget();
@@ -192,7 +201,10 @@ impl Desk {
         let (interval, on) = (self.engine.interval(), self.engine.rate().interval.is_some());
         match command {
             FromViewer::Hello(_) => {}
-            FromViewer::SetInterval(c) => self.engine.set_rate(c.interval, on),
+            FromViewer::SetInterval(c) => {
+                self.govern(c.interval.is_none());
+                self.engine.set_rate(c.interval.unwrap_or(interval), on);
+            }
             FromViewer::SetSampling(c) => self.engine.set_rate(interval, c.on && !self.stopped),
             FromViewer::Profile(ProfileCommand::Start) => {
                 self.forget();
@@ -212,8 +224,34 @@ impl Desk {
         }
     }
 
+    /// R is the governor's from now on, or is not.
+    fn govern(&mut self, governed: bool) {
+        self.governor = governed.then(|| Governor::new(self.reading()));
+    }
+
+    fn reading(&self) -> Reading {
+        Reading {
+            ns: sys::monotonic_ns(),
+            samples: self.engine.samples(),
+            agent_ns: sys::thread_cpu_ns() + self.engine.cost_ns(),
+            process_ns: sys::process_cpu_ns(),
+        }
+    }
+
+    fn set_by_governor(&mut self) {
+        let now = self.reading();
+        let Some(governor) = &mut self.governor else { return };
+        // While nothing is sampled there is nothing to go by.
+        if self.engine.rate().interval.is_none() {
+            *governor = Governor::new(now);
+        } else if let Some(interval) = governor.decide(now, self.engine.interval()) {
+            self.engine.set_rate(interval, true);
+        }
+    }
+
     fn forget(&mut self) {
         self.ledger.discard();
+        self.engine.begin_profile();
         for peer in &mut self.peers {
             peer.want_curve();
             peer.want_snapshot(0);
@@ -263,6 +301,8 @@ impl Desk {
                 None => Sampling::Paused,
             },
             interval: engine.interval(),
+            coarsest: engine.coarsest(),
+            governed: self.governor.is_some(),
             samples: engine.samples(),
             totals: *self.ledger.totals(),
             live_blocks: u64::from(engine.tracker.live()),

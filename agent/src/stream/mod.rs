@@ -15,6 +15,7 @@
 
 mod descriptors;
 mod desk;
+mod governor;
 mod history;
 mod ledger;
 mod modules;

@@ -119,6 +119,8 @@ pub fn from_agent() -> Vec<FromAgent> {
             cycle: 512,
             sampling: Sampling::Paused,
             interval: interval(),
+            coarsest: Interval::DEFAULT,
+            governed: true,
             samples: 123_456,
             totals: totals(),
             live_blocks: 789,
@@ -176,7 +178,7 @@ pub fn from_agent() -> Vec<FromAgent> {
 pub fn from_viewer() -> Vec<FromViewer> {
     vec![
         ViewerHello { magic: MAGIC, version: VERSION, client: "heaptop 0.1.0".into() }.into(),
-        SetInterval { interval: interval() }.into(),
+        SetInterval { interval: Some(interval()) }.into(),
         SetSampling { on: true }.into(),
         ProfileCommand::Discard.into(),
         SetMark { label: "before".into() }.into(),

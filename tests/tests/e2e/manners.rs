@@ -3,7 +3,7 @@
 use crate::exact::assert_exact;
 use heaptop_protocol::message::{FromViewer, Sampling, SetInterval, SetMark, SetSampling};
 use heaptop_protocol::{VERSION, Version, estimate::Interval};
-use heaptop_tests::client::Client;
+use heaptop_tests::client::{Client, Told};
 use heaptop_tests::deadline::{Deadline, poll};
 use heaptop_tests::names::Names;
 use heaptop_tests::target::{Target, socket_directory};
@@ -157,11 +157,27 @@ fn a_mark_is_told_to_all_viewers() {
 }
 
 #[test]
+fn the_governor_makes_an_idle_target_finer_until_an_interval_is_set() {
+    let target = waiting(&[("HEAPTOP_INTERVAL", "auto")]);
+    let mut client = Client::attach(&target.socket());
+    let status = |told: &Told| told.status.map(|s| (s.governed, s.interval.bytes()));
+    client.until("the finest R", |told| status(told) == Some((true, 16 << 10)));
+    assert_eq!(client.told.status.unwrap().coarsest, Interval::DEFAULT, "where it began");
+
+    let interval = Interval::new(1 << 20);
+    client.send(&FromViewer::SetInterval(SetInterval { interval }));
+    client.until("the set R", |told| status(told) == Some((false, 1 << 20)));
+    assert_eq!(client.told.status.unwrap().coarsest, interval.unwrap());
+    client.send(&FromViewer::SetInterval(SetInterval { interval: None }));
+    client.until("half of it", |told| status(told) == Some((true, 512 << 10)));
+}
+
+#[test]
 fn the_interval_and_sampling_can_be_set() {
     let mut demo = crate::demo::start(&[]);
     let mut client = Client::attach(&demo.socket());
     let interval = Interval::new(4096).unwrap();
-    client.send(&FromViewer::SetInterval(SetInterval { interval }));
+    client.send(&FromViewer::SetInterval(SetInterval { interval: Some(interval) }));
     client.until("the interval", |told| told.status.is_some_and(|s| s.interval == interval));
 
     client.send(&FromViewer::SetSampling(SetSampling { on: false }));

@@ -13,7 +13,7 @@ struct Bench {
 
 fn bench() -> Bench {
     let settings = Settings::from_builder(&Builder {
-        interval_bytes: 1,
+        interval_bytes: Some(1),
         nursery_bytes: 1000,
         phase_bytes: Some(0),
         memory_bytes: 2 << 20,

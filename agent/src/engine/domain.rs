@@ -25,6 +25,7 @@
 //! thread, and threads that only free, work as any others.
 
 use super::sampler::Rng;
+use super::sync::thread_local;
 use heaptop_protocol::estimate::Interval;
 use std::cell::Cell;
 

@@ -6,24 +6,18 @@
 //! bound of preemptions. Three things differ there, all of them here or in
 //! `region`:
 //!
-//! - loom's atomics have no `const` constructor: statics are made by [`shared`],
+//! - loom's atomics have no `const` constructor: statics are made by `shared!`,
 //!   anew for each interleaving;
 //! - nor are they valid when zero: a slice of a region is made of defaults;
-//! - loom's threads share one thread of the system: thread-locals are loom's.
+//! - loom's threads share one thread of the system: `per_thread!` is loom's.
 //!
 //! Sizes of tables are a few there, so that what takes thousands of blocks in
 //! life, a bucket or a cache slot that is shared, happens with two: `scaled`.
 
 #[cfg(loom)]
-pub use loom::{
-    sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
-    thread_local,
-};
+pub use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 #[cfg(not(loom))]
-pub use std::{
-    sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
-    thread_local,
-};
+pub use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// `usual`, or `modelled` where loom runs.
 pub const fn scaled(usual: usize, modelled: usize) -> usize {
@@ -53,3 +47,14 @@ macro_rules! shared {
     };
 }
 pub(crate) use shared;
+
+/// A thread-local that is made by a constant expression.
+macro_rules! per_thread {
+    (static $name:ident: $type:ty = $first:expr;) => {
+        #[cfg(not(loom))]
+        std::thread_local! { static $name: $type = const { $first }; }
+        #[cfg(loom)]
+        loom::thread_local! { static $name: $type = $first; }
+    };
+}
+pub(crate) use per_thread;

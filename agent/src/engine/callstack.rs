@@ -15,7 +15,7 @@
 //! `(other stacks)`.
 
 use super::region::Region;
-use std::sync::atomic::{
+use super::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };

@@ -25,6 +25,7 @@
 //! thread, and threads that only free, work as any others.
 
 use super::sampler::Rng;
+use super::sync::per_thread;
 use heaptop_protocol::estimate::Interval;
 use std::cell::Cell;
 
@@ -54,9 +55,7 @@ pub struct Domain {
     agents: Cell<bool>,
 }
 
-thread_local! {
-    static DOMAIN: Domain = const { Domain::new() };
-}
+per_thread! { static DOMAIN: Domain = Domain::new(); }
 
 /// The fast path of every allocation: true if the slow path must run.
 #[inline(always)]

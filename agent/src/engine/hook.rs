@@ -16,10 +16,10 @@
 //! thread's number, once), anything that panics.
 
 use super::domain::{self, Hit};
+use super::sync::Ordering::Relaxed;
 use super::tracker::{Birth, Cause, Death, Taken};
 use super::unwind;
 use super::{Engine, sys};
-use std::sync::atomic::Ordering::Relaxed;
 
 pub use super::domain::spend;
 pub use super::sampled_set::may_hold;

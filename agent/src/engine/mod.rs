@@ -32,6 +32,7 @@ pub mod own;
 pub mod region;
 pub mod sampled_set;
 pub mod sampler;
+pub mod sync;
 pub mod sys;
 pub mod tracker;
 pub mod unwind;
@@ -44,14 +45,15 @@ use nursery::Nursery;
 use region::{ForkMark, Region};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{
+use sync::{
     AtomicU8, AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
+    scaled, shared,
 };
 use tracker::Tracker;
 
 /// Threads that are told apart; those beyond share the last number.
-pub const MAX_DOMAINS: usize = 1 << 14;
+pub const MAX_DOMAINS: usize = scaled(1 << 14, 2);
 
 /// One sampled path in this many is timed.
 const TIMED: u64 = 16;
@@ -63,11 +65,13 @@ const STARTING: u8 = 1;
 const RUNNING: u8 = 2;
 const OFF: u8 = 3;
 
-/// Where the engine stands. RUNNING is published by a Release, after [`ENGINE`]
-/// is written; its partners are the Acquire loads in `running`.
-static STATE: AtomicU8 = AtomicU8::new(NEW);
+shared! {
+    /// Where the engine stands. RUNNING is published by a Release, after [`ENGINE`]
+    /// is written; its partners are the Acquire loads in `running`.
+    static STATE: AtomicU8 = AtomicU8::new(NEW);
+    static WHY_OFF: AtomicU8 = AtomicU8::new(0);
+}
 static ENGINE: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
-static WHY_OFF: AtomicU8 = AtomicU8::new(0);
 
 // SAFETY: all fields are shared by atomics or never written, but `rest`, which
 // only the one thread that serves the agent takes: `take_rest` says so.

@@ -10,19 +10,22 @@
 //! atfork handler runs, and how a `vfork` child, which shares our memory,
 //! rightly does not.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use super::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
+// The kernel empties it: no atomic of a model.
+use std::sync::atomic::AtomicU64 as Mark;
 
-/// Types that are valid when all their bytes are zero, and may be shared.
+/// Types that are valid when all their bytes are zero, which is their default, and
+/// may be shared.
 ///
 /// # Safety
 ///
 /// The implementor vouches for it.
-pub unsafe trait Zeroable: Sync + 'static {}
+pub unsafe trait Zeroable: Default + Sync + 'static {}
 
 // SAFETY: an atomic of zero bytes is 0.
 unsafe impl Zeroable for AtomicU64 {}
 // SAFETY: as above.
-unsafe impl Zeroable for std::sync::atomic::AtomicU32 {}
+unsafe impl Zeroable for AtomicU32 {}
 
 /// A mapping from which slices are cut.
 pub struct Region {
@@ -49,7 +52,8 @@ fn map(bytes: usize) -> Option<usize> {
 impl Region {
     /// Maps `bytes`; `None` when the system refuses.
     pub fn new(bytes: usize) -> Option<Self> {
-        Some(Self { base: map(bytes)?, bytes, cut: 0 })
+        let base = if cfg!(loom) { 0 } else { map(bytes)? };
+        Some(Self { base, bytes, cut: 0 })
     }
 
     /// Cuts a slice of `n` to be shared; `None` when the region is used up.
@@ -70,6 +74,9 @@ impl Region {
             return None;
         }
         self.cut = end;
+        if cfg!(loom) {
+            return Some(Box::leak((0..n).map(|_| T::default()).collect()));
+        }
         // SAFETY: the range lies within the mapping, which is never unmapped, is
         // aligned (the base to a page), cut only once, so that nothing else
         // refers to it, and zero, which is valid for T.
@@ -78,7 +85,7 @@ impl Region {
 }
 
 /// The page that a fork empties.
-pub struct ForkMark(&'static AtomicU64);
+pub struct ForkMark(&'static Mark);
 
 impl ForkMark {
     const HERE: u64 = 0x6865_6170_746F_7021;
@@ -92,7 +99,7 @@ impl ForkMark {
             return None;
         }
         // SAFETY: page-aligned, mapped for ever, zero, and only used as an atomic.
-        let mark = unsafe { &*(at as *const AtomicU64) };
+        let mark = unsafe { &*(at as *const Mark) };
         mark.store(Self::HERE, Relaxed);
         Some(Self(mark))
     }

@@ -38,7 +38,7 @@
 
 use super::region::{Region, Zeroable};
 use super::sampled_set::{MAX_ENTRIES, SampledSet};
-use std::sync::atomic::{
+use super::sync::{
     AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };

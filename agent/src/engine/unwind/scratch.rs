@@ -6,20 +6,23 @@
 //! mapped once; who needs one takes a free one by compare-and-swap. If all are
 //! taken, or there are none, it is done on the stack at hand.
 
-use std::ffi::c_void;
-use std::sync::atomic::{
+use crate::engine::sync::{
     AtomicBool, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
+    scaled, shared,
 };
+use std::ffi::c_void;
 
-const STACKS: usize = 16;
+const STACKS: usize = scaled(16, 1);
 /// Enough for a table, and for a signal handler that comes meanwhile. Touched
 /// only as far as it is used.
 const BYTES: usize = 128 << 10;
 
-/// Where they lie; 0 before [`prime`], and where they could not be had.
-static BASE: AtomicUsize = AtomicUsize::new(0);
-static TAKEN: [AtomicBool; STACKS] = [const { AtomicBool::new(false) }; STACKS];
+shared! {
+    /// Where they lie; 0 before [`prime`], and where they could not be had.
+    static BASE: AtomicUsize = AtomicUsize::new(0);
+    static TAKEN: [AtomicBool; STACKS] = AtomicBool::new(false);
+}
 
 /// Maps them: once, before `main`.
 pub fn prime() {

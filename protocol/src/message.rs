@@ -284,6 +284,18 @@ pub struct Mark {
     pub label: String,
 }
 
+/// Where the agent's memory can be opened, by who may look into the target: it
+/// outlives the target, and [`crate::remains`] says how it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct Memory {
+    /// The target's descriptor of it.
+    pub fd: u32,
+    /// The file's device, by which it is known.
+    pub device: u64,
+    /// The file's inode.
+    pub inode: u64,
+}
+
 /// The viewer's first message.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct ViewerHello {
@@ -428,6 +440,8 @@ messages! {
         14 Stopped(Stopped),
         /// A named moment.
         15 Mark(Mark),
+        /// Where the agent's memory is.
+        16 Memory(Memory),
     }
 }
 

@@ -4,7 +4,8 @@
 //!
 //! 1. The guard: a thread that is in the engine already (an allocator that
 //!    allocates, a signal handler) passes straight through.
-//! 2. The fork mark: in a forked child everything passes through for ever.
+//! 2. The fork mark: in a forked child everything passes through. The engine's memory
+//!    is shared with the parent there, so it is looked at again before it is written.
 //! 3. The countdown, the clock, the decision.
 //! 4. The real allocation. Nothing of ours is held.
 //! 5. Callstack, interning, entry; then the guard is left.
@@ -59,7 +60,7 @@ pub fn stop(size: usize, settings: &crate::config::Builder) -> Stop {
         // The block's own bytes are booked once there is a block: a request that no
         // memory can meet must not move the clock of the other threads, even for
         // the moment until it fails.
-        let clock = engine.clock.fetch_add(used, Relaxed);
+        let clock = engine.header.clock.fetch_add(used, Relaxed);
         let hit = d.stop(size, engine.rate());
         let entered_ns = if hit.is_some() { sys::monotonic_ns() } else { 0 };
         Stop { engine: Some(engine), size, hit, clock: clock.wrapping_add(used), entered_ns }
@@ -72,8 +73,8 @@ impl Stop {
     pub fn end(self, block: *mut u8, cause: Cause, replaces: u64, marker: *const u8) {
         let Some(engine) = self.engine else { return };
         // Without a block the countdown need not be set back: gaps are memoryless.
-        if !block.is_null() {
-            engine.clock.fetch_add(self.size as u64, Relaxed);
+        if !block.is_null() && engine.is_here() {
+            engine.header.clock.fetch_add(self.size as u64, Relaxed);
             if let Some(hit) = self.hit {
                 self.born(engine, hit, block as usize, cause, replaces, marker);
             }
@@ -93,6 +94,11 @@ impl Stop {
         let _errno = sys::Errno::keep();
         let mut stack = unwind::Stack::new();
         unwind::capture(&mut stack, marker, engine.depth);
+        // The longest part is over. A signal handler that forked in it has brought the
+        // child here too, and what follows is the parent's.
+        if !engine.is_here() {
+            return;
+        }
         engine.tracker.birth(&Birth {
             stack: engine.callstacks.intern(stack.frames(), stack.truncated()),
             id: engine.next_seq(),
@@ -131,7 +137,7 @@ fn death(engine: &Engine) -> Death {
             0
         };
         Death {
-            clock: engine.clock.fetch_add(own, Relaxed).wrapping_add(own),
+            clock: engine.header.clock.fetch_add(own, Relaxed).wrapping_add(own),
             seq: engine.next_seq(),
             ns: sys::monotonic_ns(),
             thread: d.id().unwrap_or(0),

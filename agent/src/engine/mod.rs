@@ -26,6 +26,7 @@
 
 pub mod callstack;
 pub mod domain;
+pub mod header;
 pub mod hook;
 pub mod nursery;
 pub mod own;
@@ -40,6 +41,7 @@ pub mod unwind;
 use crate::config::{Builder, Notices, Settings};
 use callstack::Callstacks;
 use domain::{Domain, Rate};
+use header::Header;
 use heaptop_protocol::estimate::Interval;
 use nursery::Nursery;
 use region::{ForkMark, Region};
@@ -100,10 +102,10 @@ pub enum WhyOff {
 
 /// The engine's data.
 pub struct Engine {
-    /// G: bytes allocated by the process, as far as booked.
-    pub clock: AtomicU64,
-    /// Births and deaths are numbered through.
-    seq: AtomicU64,
+    /// At the beginning of the region: the clock and the numbers.
+    pub header: &'static Header,
+    /// The descriptor of the region, where it is a file.
+    pub file: Option<i32>,
     /// See [`Rate`].
     word: AtomicU64,
     /// The coarsest R that was in force since the profile began, in bytes.
@@ -113,7 +115,6 @@ pub struct Engine {
     domains: AtomicU32,
     /// Nanoseconds in sampled paths, estimated.
     cost_ns: AtomicU64,
-    samples: AtomicU64,
     fork_mark: ForkMark,
     seed: u64,
     /// When it started, on the monotonic clock.
@@ -159,12 +160,18 @@ impl Engine {
         // SAFETY: RUNNING is stored once, after the engine was written, and the
         // engine is never written again.
         let engine = unsafe { (*ENGINE.0.get()).assume_init_ref() };
-        if engine.fork_mark.is_here() {
+        if engine.is_here() {
             return Some(engine);
         }
         WHY_OFF.store(WhyOff::Forked as u8, Relaxed);
         STATE.store(OFF, Relaxed);
         None
+    }
+
+    /// Whether this process is the engine's own, and no forked child.
+    #[inline]
+    pub fn is_here(&self) -> bool {
+        self.fork_mark.is_here()
     }
 
     /// The running engine; starts it if this is the first call of all.
@@ -223,12 +230,18 @@ impl Engine {
         let mut region = Region::new(bound).ok_or(WhyOff::NoMemory)?;
         let cut = |region: &mut Region| {
             Some((
+                region.slice::<Header>(1)?.first()?,
                 Tracker::new(region, entries)?,
                 Callstacks::new(region, slots, words)?,
                 region.slice(MAX_DOMAINS)?,
             ))
         };
-        let (tracker, callstacks, tids) = cut(&mut region).ok_or(WhyOff::NoMemory)?;
+        let (header, mut tracker, callstacks, tids) = cut(&mut region).ok_or(WhyOff::NoMemory)?;
+        tracker.describe(&region, header);
+        callstacks.describe(&region, header);
+        let started_ns = sys::monotonic_ns();
+        header.started_ns.store(started_ns, Relaxed);
+        header.seq.store(1, Relaxed);
         let mut seed = settings.seed.unwrap_or_else(sys::random_seed);
         let nursery_bytes = settings.nursery_bytes.max(1);
         let phase = settings.phase_bytes.unwrap_or_else(|| {
@@ -236,17 +249,16 @@ impl Engine {
             seed
         });
         Ok(Self {
-            clock: AtomicU64::new(0),
-            seq: AtomicU64::new(1),
+            header,
+            file: region.file(),
             word: AtomicU64::new(Rate::first(settings.interval, !settings.dormant).word),
             coarsest: AtomicU32::new(settings.interval.bytes()),
             tids,
             domains: AtomicU32::new(0),
             cost_ns: AtomicU64::new(0),
-            samples: AtomicU64::new(0),
             fork_mark,
             seed,
-            started_ns: sys::monotonic_ns(),
+            started_ns,
             depth: settings.depth,
             nursery: Nursery {
                 bytes: nursery_bytes,
@@ -295,12 +307,12 @@ impl Engine {
     /// The next number of a birth or death.
     #[inline]
     pub fn next_seq(&self) -> u64 {
-        self.seq.fetch_add(1, Relaxed)
+        self.header.seq.fetch_add(1, Relaxed)
     }
 
     /// The number that will be given next.
     pub fn seq(&self) -> u64 {
-        self.seq.load(Relaxed)
+        self.header.seq.load(Relaxed)
     }
 
     /// A thread's first stop, or free of a sampled block: gives it its number.
@@ -324,7 +336,7 @@ impl Engine {
 
     /// A sampled path that began at `entered_ns` is at its end.
     fn took(&self, entered_ns: u64) {
-        if self.samples.fetch_add(1, Relaxed).is_multiple_of(TIMED) {
+        if self.header.samples.fetch_add(1, Relaxed).is_multiple_of(TIMED) {
             let ns = sys::monotonic_ns().wrapping_sub(entered_ns).min(MOST_TIMED_NS);
             self.cost_ns.fetch_add(ns.wrapping_mul(TIMED), Relaxed);
         }
@@ -332,7 +344,7 @@ impl Engine {
 
     /// Blocks sampled, ever.
     pub fn samples(&self) -> u64 {
-        self.samples.load(Relaxed)
+        self.header.samples.load(Relaxed)
     }
 
     /// Time spent in sampled paths, in nanoseconds: one in sixteen is timed.

@@ -14,8 +14,8 @@
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
-/// The listening socket and the viewers'.
-const ROOM: usize = super::MAX_PEERS + 1;
+/// The listening socket, the region's file, and the viewers'.
+const ROOM: usize = super::MAX_PEERS + 2;
 const NONE: i32 = -1;
 
 struct Slot {
@@ -56,6 +56,11 @@ impl Listed {
             slot.inode.store(inode, Relaxed);
         }
         Self { slot, fd, identity }
+    }
+
+    /// What it named at first: device and inode.
+    pub const fn identity(&self) -> Option<(u64, u64)> {
+        self.identity
     }
 
     /// Whether the number still names what it named.

@@ -5,6 +5,7 @@ use super::governor::{Governor, Reading};
 use super::ledger::Ledger;
 use super::modules::Modules;
 use super::peer::{Peer, Sources};
+use super::remains::Opened;
 use super::server::Server;
 use super::threads::Threads;
 use super::{ENDPOINT, Errand, MAX_PEERS};
@@ -47,6 +48,8 @@ pub struct Desk {
     stopped: bool,
     /// `None` while R is fixed.
     governor: Option<Governor>,
+    /// The region, for viewers to read after the end.
+    memory: Option<Opened>,
 }
 
 impl Desk {
@@ -67,6 +70,7 @@ impl Desk {
             slow_ns: 0,
             stopped: false,
             governor: None,
+            memory: Opened::new(engine),
         };
         desk.govern(engine.governed);
         desk.open();
@@ -145,7 +149,8 @@ impl Desk {
         while self.peers.len() < MAX_PEERS
             && let Some(stream) = server.accept()
         {
-            let mut peer = Peer::new(stream, self.hello(), now_ns);
+            let memory = self.memory.as_ref().and_then(Opened::told);
+            let mut peer = Peer::new(stream, self.hello(), memory, now_ns);
             // At once: what follows may take its time.
             if peer.flush().is_ok() {
                 self.peers.push(peer);

@@ -78,8 +78,8 @@ impl Governor {
         let seconds = ns as f64 / 1e9;
         let budget_ns = CPU_SHARE * process_ns.max(ns as f64);
         let by_cpu = if agent_ns > 0.0 { samples * budget_ns / agent_ns } else { f64::INFINITY };
-        let allowed = if samples > 0.0 { by_cpu } else { f64::INFINITY }
-            .min(SAMPLES_A_SECOND * seconds);
+        let allowed =
+            if samples > 0.0 { by_cpu } else { f64::INFINITY }.min(SAMPLES_A_SECOND * seconds);
 
         let r = u64::from(interval.bytes());
         let wanted = if samples > allowed {
@@ -153,7 +153,8 @@ mod tests {
     #[test]
     fn a_burst_is_met_within_a_look() {
         let mut governor = Governor::new(Reading::default());
-        let now = Reading { ns: SECOND / 10, samples: 60_000, agent_ns: SECOND / 50, process_ns: 0 };
+        let now =
+            Reading { ns: SECOND / 10, samples: 60_000, agent_ns: SECOND / 50, process_ns: 0 };
         let r = governor.decide(now, interval(FINEST)).unwrap();
         let then = 600_000.0 * FINEST as f64 / f64::from(r.bytes());
         assert!(then <= SAMPLES_A_SECOND * 4.0, "{then} samples a second");

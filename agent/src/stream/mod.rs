@@ -20,6 +20,7 @@ mod history;
 mod ledger;
 mod modules;
 mod peer;
+mod remains;
 mod server;
 mod threads;
 
@@ -67,6 +68,7 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
     };
     // And told here, so that a program that ends at once has told it.
     errand.notices.iter().for_each(|sentence| write_error(sentence));
+    remains::publish(engine);
     descriptors::close_in_children();
     let mut argument = Some(Box::new(errand));
     // SAFETY: plain libc calls on local values. The thread owns the errand, which

@@ -19,7 +19,7 @@ use heaptop_protocol::event::{Batch, Event};
 use heaptop_protocol::frame;
 use heaptop_protocol::ids::StackId;
 use heaptop_protocol::message::{
-    Dropped, FromAgent, FromViewer, History, HistoryPoint, Mark, Peak, SnapshotBegin,
+    Dropped, FromAgent, FromViewer, History, HistoryPoint, Mark, Memory, Peak, SnapshotBegin,
     SnapshotBlocks, SnapshotEnd, Status, TotalsUpdate, check_greeting,
 };
 use interprocess::local_socket::Stream;
@@ -98,7 +98,7 @@ pub struct Peer {
 
 impl Peer {
     /// A viewer that has just connected.
-    pub fn new(stream: Stream, hello: FromAgent, now_ns: u64) -> Self {
+    pub fn new(stream: Stream, hello: FromAgent, memory: Option<Memory>, now_ns: u64) -> Self {
         let Stream::UdSocket(socket) = &stream;
         let mut peer = Self {
             listed: Listed::new(socket),
@@ -124,6 +124,9 @@ impl Peer {
             dropped: 0,
         };
         peer.tell(hello);
+        if let Some(memory) = memory {
+            peer.tell(memory);
+        }
         peer
     }
 

@@ -18,8 +18,9 @@
 //! still 0. If the agent's thread died while it did the books, the block at hand may
 //! be counted once too often or too little: one block, not more.
 
-use crate::callstack::End;
+use crate::callstack::{End, Frame};
 use crate::estimate::Interval;
+use crate::ids::ModuleId;
 use crate::totals::{Moments, Total, Totals};
 
 /// Opens the header.
@@ -335,6 +336,23 @@ pub fn frames_of(place: u64) -> Option<(std::ops::Range<usize>, End)> {
     let len = (place >> place::LEN_SHIFT) as usize & 0xffff;
     let end = if place & place::TRUNCATED == 0 { End::Complete } else { End::Truncated };
     Some((first..first + len, end))
+}
+
+/// Frames in the arena: the module above, the offset below. Without a module it is an
+/// address that was not placed yet.
+pub const MODULE_SHIFT: u32 = 48;
+
+/// Packs a frame.
+#[must_use]
+pub const fn pack(frame: Frame) -> u64 {
+    (frame.module.0 as u64) << MODULE_SHIFT | frame.offset & ((1 << MODULE_SHIFT) - 1)
+}
+
+/// Unpacks a frame.
+#[must_use]
+pub const fn unpack(word: u64) -> Frame {
+    let offset = word & ((1 << MODULE_SHIFT) - 1);
+    Frame { module: ModuleId((word >> MODULE_SHIFT) as u32), offset }
 }
 
 /// The number of 64 bits at `at`, 0 where there is none.

@@ -10,7 +10,7 @@
 
 use super::descriptors::Listed;
 use super::ledger::Ledger;
-use super::modules::{self, Modules};
+use super::modules::Modules;
 use super::threads::Threads;
 use crate::engine::Engine;
 use crate::engine::callstack::Published;
@@ -22,6 +22,7 @@ use heaptop_protocol::message::{
     Dropped, FromAgent, FromViewer, History, HistoryPoint, Mark, Memory, Peak, SnapshotBegin,
     SnapshotBlocks, SnapshotEnd, Status, TotalsUpdate, check_greeting,
 };
+use heaptop_protocol::remains::unpack;
 use interprocess::local_socket::Stream;
 use std::io::{self, Read};
 use std::mem::ManuallyDrop;
@@ -267,7 +268,7 @@ impl Peer {
             {
                 self.tell(Callstack {
                     id,
-                    frames: frames.into_iter().rev().map(modules::frame).collect(),
+                    frames: frames.into_iter().rev().map(unpack).collect(),
                     end: if truncated { End::Truncated } else { End::Complete },
                 });
             }

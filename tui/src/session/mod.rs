@@ -256,6 +256,8 @@ impl Session {
             FromAgent::Stopped(stopped) => {
                 self.stopped = Some(sane::text(&stopped.reason).into_owned());
             }
+            // It is the link's, which reads it when the target is dead.
+            FromAgent::Memory(_) => return false,
             FromAgent::Mark(mark) => {
                 let label = sane::text(&mark.label).into_owned();
                 if self.marks.len() >= MOST_NOTICES {

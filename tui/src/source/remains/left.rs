@@ -64,9 +64,9 @@ impl<'a> Left<'a> {
     }
 
     /// Takes up a record.
-    pub fn record(&mut self, r: Record) {
+    pub fn record(&mut self, r: &Record) {
         let (totals, pending) = (sane::totals(&r.totals), sane::total(&r.pending));
-        self.records.push(Record { totals, pending, ..r });
+        self.records.push(Record { totals, pending, ..*r });
     }
 
     /// How many callstacks there are.

@@ -116,7 +116,7 @@ impl Remains {
         let header = self.header().map_err(cannot)?.map_err(|e| e.to_string())?;
         let mut left = Left::new(known, &header);
         self.each(header.records(), record::BYTES, |bytes| {
-            Record::all(bytes).for_each(|r| left.record(r));
+            Record::all(bytes).for_each(|r| left.record(&r));
         })
         .map_err(cannot)?;
         left.index();

@@ -473,5 +473,7 @@ pub struct Taken {
     address: usize,
 }
 
+#[cfg(all(test, loom))]
+mod models;
 #[cfg(test)]
 mod tests;

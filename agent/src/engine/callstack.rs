@@ -190,6 +190,9 @@ impl Callstacks {
     }
 }
 
+#[cfg(all(test, loom))]
+mod models;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -28,6 +28,8 @@ pub mod callstack;
 pub mod domain;
 pub mod header;
 pub mod hook;
+#[cfg(all(test, loom))]
+mod models;
 pub mod nursery;
 pub mod own;
 pub mod region;
@@ -212,7 +214,11 @@ impl Engine {
     }
 
     fn new(builder: &Builder) -> Result<Self, WhyOff> {
-        let settings = Settings::from_environment(builder);
+        let mut settings = Settings::from_environment(builder);
+        if cfg!(loom) {
+            // Below the least that is of use: a model makes one for each interleaving.
+            settings.memory_bytes = builder.memory_bytes;
+        }
         if settings.off {
             return Err(WhyOff::Asked);
         }

@@ -169,6 +169,9 @@ impl SampledSet {
     }
 }
 
+#[cfg(all(test, loom))]
+mod models;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -513,5 +513,7 @@ pub struct Taken {
     address: usize,
 }
 
+#[cfg(all(test, loom))]
+mod models;
 #[cfg(test)]
 mod tests;

@@ -192,16 +192,27 @@ fn rule_of(row: &UnwindTableRow<usize, OnStack>) -> Option<Rule> {
 }
 
 #[inline]
-fn rule(find: usize, pc: usize) -> Rule {
-    let at = ((pc as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SLOT_BITS)) as usize;
+const fn slot(pc: usize) -> usize {
+    ((pc as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SLOT_BITS)) as usize
+}
+
+/// The rule of `pc` from the cache, or what `look_up` says.
+#[inline]
+fn cached(pc: usize, look_up: impl FnOnce() -> Rule) -> Rule {
+    let at = slot(pc);
     let known = RULES[at].load(Relaxed);
     if KEYS[at].load(Relaxed) ^ known == pc as u64 {
         return Rule(known);
     }
-    let rule = scratch::run(Rule::NONE, || look_up(find, pc));
+    let rule = look_up();
     RULES[at].store(rule.0, Relaxed);
     KEYS[at].store(pc as u64 ^ rule.0, Relaxed);
     rule
+}
+
+#[inline]
+fn rule(find: usize, pc: usize) -> Rule {
+    cached(pc, || scratch::run(Rule::NONE, || look_up(find, pc)))
 }
 
 unsafe extern "C" {
@@ -312,6 +323,9 @@ pub fn forget() {
         rule.store(0, Relaxed);
     }
 }
+
+#[cfg(all(test, loom))]
+mod models;
 
 #[cfg(test)]
 mod tests {

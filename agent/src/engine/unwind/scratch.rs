@@ -96,6 +96,9 @@ unsafe extern "C" fn on_stack(argument: *mut c_void, f: extern "C" fn(*mut c_voi
     )
 }
 
+#[cfg(all(test, loom))]
+mod models;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -38,7 +38,7 @@ impl Builder {
 }
 
 /// The environment variables, in the order of [`Notices`]' bits.
-const VARIABLES: [&CStr; 9] = [
+const VARIABLES: [&CStr; 10] = [
     c"HEAPTOP",
     c"HEAPTOP_INTERVAL",
     c"HEAPTOP_NURSERY",
@@ -48,9 +48,10 @@ const VARIABLES: [&CStr; 9] = [
     c"HEAPTOP_MEMORY",
     c"HEAPTOP_SEED",
     c"HEAPTOP_NAME",
+    c"HEAPTOP_FOLLOW",
 ];
 
-const WANTED: [&str; 9] = [
+const WANTED: [&str; 10] = [
     "on, off or dormant",
     "auto, or a size from 1 byte to 4 GiB, such as 512K",
     "a size of at least 1 byte, such as 2M",
@@ -60,6 +61,7 @@ const WANTED: [&str; 9] = [
     "a size from 1M to 64G, such as 64M",
     "a number",
     "text in UTF-8",
+    "1 or 0",
 ];
 
 /// As much of an unusable value is quoted.
@@ -90,6 +92,10 @@ impl Notices {
 
 /// Settings in force.
 #[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches that have nothing to do with each other"
+)]
 pub(crate) struct Settings {
     /// Do nothing at all.
     pub off: bool,
@@ -113,6 +119,8 @@ pub(crate) struct Settings {
     pub seed: Option<u64>,
     /// Name; empty: the executable's.
     pub name: &'static str,
+    /// Forked children get an agent of their own.
+    pub follow: bool,
     /// What was unusable.
     pub notices: Notices,
 }
@@ -136,6 +144,7 @@ impl Settings {
             memory_bytes: memory as usize,
             seed: b.seed,
             name: b.name,
+            follow: false,
             notices: Notices::default(),
         }
     }
@@ -185,7 +194,12 @@ impl Settings {
                 self.memory_bytes = bytes as usize;
             }
             7 => self.seed = Some(number(value)?),
-            _ => self.name = std::str::from_utf8(value).ok()?,
+            8 => self.name = std::str::from_utf8(value).ok()?,
+            _ => match value {
+                b"1" => self.follow = true,
+                b"0" => self.follow = false,
+                _ => return None,
+            },
         }
         Some(())
     }
@@ -249,11 +263,13 @@ mod tests {
             (c"HEAPTOP_MEMORY", "1G"),
             (c"HEAPTOP_SEED", "7"),
             (c"HEAPTOP_NAME", "orders"),
+            (c"HEAPTOP_FOLLOW", "1"),
         ]);
         assert!(s.dormant && !s.off);
         assert_eq!((s.interval.bytes(), s.nursery_bytes, s.max_young_bytes), (16384, 1 << 20, 512));
         assert_eq!((s.phase_bytes, s.depth, s.memory_bytes), (Some(0), 10, 1 << 30));
         assert_eq!((s.seed, s.name, s.notices), (Some(7), "orders", Notices(0)));
+        assert!(s.follow && !read(&[]).follow);
         assert!(!s.governed, "a set interval is a fixed one");
         assert!(read(&[(c"HEAPTOP", "off")]).off);
         let fixed = Builder { interval_bytes: Some(1), ..Builder::DEFAULT };

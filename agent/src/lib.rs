@@ -17,7 +17,7 @@
 //! What it does to the program: it adds a subtraction to each allocation and a
 //! look-up to each free, and at each sampled block, one in 512 KiB to begin with,
 //! records a callstack. It never blocks the program, ends it, or signals it; in
-//! forked children it is silent. Sampled blocks stay where the wrapped allocator
+//! forked children it is silent, unless they are to be followed. Sampled blocks stay where the wrapped allocator
 //! put them.
 //!
 //! # Configuration
@@ -35,6 +35,7 @@
 //! | `HEAPTOP_MEMORY` | bound of the agent's memory, from 1 MiB on | `64M` |
 //! | `HEAPTOP_SEED` | seed of the random numbers | random |
 //! | `HEAPTOP_NAME` | what the viewer calls the program | its executable |
+//! | `HEAPTOP_FOLLOW` | `1`: forked children get an agent and a socket of their own, with what they allocate themselves; see also [`after_fork`] | `0` |
 //! | `HEAPTOP_DIR` | directory of the socket | `$XDG_RUNTIME_DIR/heaptop`, else `heaptop-UID` in the temporary directory |
 //!
 //! Sizes are bytes, or have a suffix: `K`, `KB`, `KiB`, and likewise M and G, all
@@ -87,7 +88,9 @@ pub fn start() -> Result<&'static Path, Off> {
                 "the system refused the agent's memory: lower HEAPTOP_MEMORY or raise the limit"
             }
             WhyOff::NoForkMark => "this kernel has no MADV_WIPEONFORK: Linux 4.14 is needed",
-            WhyOff::Forked => "this is a forked child: it is not followed",
+            WhyOff::Forked => {
+                "this is a forked child: call heaptop_agent::after_fork() in it, or set HEAPTOP_FOLLOW=1"
+            }
         }
         .to_owned()));
     }
@@ -102,6 +105,34 @@ pub fn start() -> Result<&'static Path, Off> {
             None => std::thread::sleep(Duration::from_millis(1)),
         }
     }
+}
+
+/// In a forked child: gives it an agent of its own, which begins with what the child
+/// allocates from now on, and tells the path of its socket. Where `HEAPTOP_FOLLOW=1`
+/// is set, each forked child does so by itself. Elsewhere it does nothing but what
+/// [`start`] does. Call it where `fork` has returned, as a daemon does that forked
+/// itself into the background.
+pub fn after_fork() -> Result<&'static Path, Off> {
+    if domain::here(domain::Domain::enter) {
+        if Engine::start_in_child()
+            && let Some(engine) = Engine::running()
+        {
+            start_agent(engine);
+        }
+        domain::here(domain::Domain::leave);
+    }
+    start()
+}
+
+/// Starts the agent's thread. The calling thread is in the engine.
+fn start_agent(engine: &'static Engine) {
+    domain::here(|d| d.set_agents(true));
+    // SAFETY: the constructor and those who have just made an engine come here, with
+    // it, once.
+    if unsafe { stream::start(engine) }.is_err() {
+        engine.set_rate(engine.interval(), false);
+    }
+    domain::here(|d| d.set_agents(false));
 }
 
 /// Runs before `main`: sets the engine up, if the program's allocator is ours,
@@ -120,12 +151,7 @@ static CONSTRUCTOR: extern "C" fn() = {
         // What the unwinder and the thread set up once is none of the program's.
         let entered = domain::here(domain::Domain::enter);
         unwind::prime();
-        domain::here(|d| d.set_agents(true));
-        // SAFETY: constructors run once.
-        if unsafe { stream::start(engine) }.is_err() {
-            engine.set_rate(engine.interval(), false);
-        }
-        domain::here(|d| d.set_agents(false));
+        start_agent(engine);
         if entered {
             domain::here(domain::Domain::leave);
         }
@@ -229,7 +255,7 @@ impl<A: GlobalAlloc> Heaptop<A> {
             return unsafe { own::alloc(layout, false) };
         }
         let marker = 0u8;
-        let stop = hook::stop(layout.size(), &self.settings);
+        let stop = hook::stop(layout.size(), &self.settings, start_agent);
         // SAFETY: the caller's contract is passed on as it is.
         let block = unsafe { self.inner.alloc(layout) };
         stop.end(block, cause(layout, Cause::Malloc), 0, &raw const marker);
@@ -244,7 +270,7 @@ impl<A: GlobalAlloc> Heaptop<A> {
             return unsafe { own::alloc(layout, true) };
         }
         let marker = 0u8;
-        let stop = hook::stop(layout.size(), &self.settings);
+        let stop = hook::stop(layout.size(), &self.settings, start_agent);
         // SAFETY: as above.
         let block = unsafe { self.inner.alloc_zeroed(layout) };
         stop.end(block, cause(layout, Cause::Calloc), 0, &raw const marker);
@@ -282,7 +308,7 @@ impl<A: GlobalAlloc> Heaptop<A> {
         let marker = 0u8;
         let taken = if hook::may_hold(ptr as usize) { hook::take(ptr as usize) } else { None };
         let replaces = taken.as_ref().map_or(0, |t| t.id);
-        let stop = reached.then(|| hook::stop(new_size, &self.settings));
+        let stop = reached.then(|| hook::stop(new_size, &self.settings, start_agent));
         // SAFETY: as above.
         let block = unsafe { self.inner.realloc(ptr, layout, new_size) };
         // The death first, so that its number is below the birth's.

@@ -31,6 +31,7 @@ use std::cell::Cell;
 
 /// Most bytes between two stops of a thread.
 pub const STOP_BYTES: u64 = 64 << 10;
+const RARE_STOP_BYTES: usize = 1 << 20;
 const FIRST_STOP_BYTES: u64 = 1 << 10;
 
 /// No sampled byte ahead.
@@ -51,6 +52,8 @@ pub struct Domain {
     lambda: Cell<f64>,
     ln_miss: Cell<f64>,
     id: Cell<u32>,
+    /// The generation of the engine that gave it.
+    generation: Cell<u32>,
     busy: Cell<bool>,
     agents: Cell<bool>,
 }
@@ -103,6 +106,7 @@ impl Domain {
             lambda: Cell::new(0.0),
             ln_miss: Cell::new(0.0),
             id: Cell::new(NO_ID),
+            generation: Cell::new(0),
             busy: Cell::new(false),
             agents: Cell::new(false),
         }
@@ -122,8 +126,7 @@ impl Domain {
     /// agent's: every allocation reaches a stop, where that is seen.
     pub fn set_agents(&self, agents: bool) {
         self.agents.set(agents);
-        self.left.set(0);
-        self.granted.set(0);
+        self.stop_soon();
     }
 
     /// Whether it is.
@@ -141,15 +144,36 @@ impl Domain {
         self.word.get() == 0
     }
 
-    /// Gives the domain its number and its generator, before its first stop or free.
-    pub fn begin(&self, id: u32, seed: u64) {
+    /// Whether its number is of the engine of this generation.
+    pub fn is_of(&self, generation: u32) -> bool {
+        self.id.get() != NO_ID && self.generation.get() == generation
+    }
+
+    /// Gives the domain its number and its generator, before its first stop or free,
+    /// or the first that an engine of another generation sees.
+    pub fn begin(&self, id: u32, generation: u32, seed: u64) {
         self.id.set(id);
+        self.generation.set(generation);
+        self.word.set(0);
         self.rng.set(Rng::seeded(seed, id));
     }
 
     /// Takes back what the fast path subtracted, for a block that does not count.
     pub fn refund(&self, bytes: usize) {
         self.left.set(self.left.get().wrapping_add(bytes));
+    }
+
+    /// The next stop is far, but not for ever: a child that is not followed now may be
+    /// later.
+    pub fn stop_rarely(&self) {
+        self.left.set(RARE_STOP_BYTES);
+        self.granted.set(0);
+    }
+
+    /// The next stop is the next allocation.
+    pub fn stop_soon(&self) {
+        self.left.set(0);
+        self.granted.set(0);
     }
 
     /// No stop in any foreseeable time.
@@ -270,7 +294,7 @@ mod tests {
 
     fn fresh() -> Domain {
         let d = Domain::new();
-        d.begin(1, 42);
+        d.begin(1, 0, 42);
         d
     }
 

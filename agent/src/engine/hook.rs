@@ -36,8 +36,9 @@ pub struct Stop {
 }
 
 /// Begins an allocation of `size` bytes for which [`spend`] was true. Must be
-/// followed by [`Stop::end`].
-pub fn stop(size: usize, settings: &crate::config::Builder) -> Stop {
+/// followed by [`Stop::end`]. `in_child` is given the engine of a forked child that
+/// has just been made here.
+pub fn stop(size: usize, settings: &crate::config::Builder, in_child: fn(&'static Engine)) -> Stop {
     let passed = Stop { engine: None, size, hit: None, clock: 0, entered_ns: 0 };
     domain::here(|d| {
         if !d.enter() {
@@ -45,9 +46,12 @@ pub fn stop(size: usize, settings: &crate::config::Builder) -> Stop {
             return passed;
         }
         let _errno = sys::Errno::keep();
-        let Some(engine) = Engine::running_or_start(settings) else {
-            // Off for good, or another thread is just starting it.
-            if Engine::is_off() {
+        let (engine, started) = Engine::running_or_start(settings);
+        let Some(engine) = engine else {
+            // Off, or another thread is just starting it.
+            if Engine::is_child() {
+                d.stop_rarely();
+            } else if Engine::is_off() {
                 d.never_stop();
             } else {
                 d.refund(size);
@@ -55,8 +59,10 @@ pub fn stop(size: usize, settings: &crate::config::Builder) -> Stop {
             d.leave();
             return passed;
         };
-        engine.begin_domain(d);
-        let used = d.used_before(size);
+        if started && engine.is_childs() {
+            in_child(engine);
+        }
+        let used = if engine.begin_domain(d) { 0 } else { d.used_before(size) };
         // The block's own bytes are booked once there is a block: a request that no
         // memory can meet must not move the clock of the other threads, even for
         // the moment until it fails.

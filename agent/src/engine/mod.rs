@@ -9,7 +9,7 @@
 //!
 //! 1. **Data.** All of it lies in one [`region`] of bounded size, plus one
 //!    thread-local record a thread ([`domain`]) and the filter of
-//!    [`sampled_set`]. The only other globals are [`STATE`] and [`ENGINE`].
+//!    [`sampled_set`]. The only other globals are those of [`state`].
 //! 2. **Who may touch it.** Target threads through [`hook`]; the agent's own
 //!    thread through the second half of [`tracker`], [`callstack`]'s reader, and
 //!    one word: the [`domain::Rate`] in force.
@@ -17,7 +17,8 @@
 //!    needs and why.
 //! 4. **Start.** The first stop of the first thread, or the constructor before
 //!    `main`, sets the engine up; who comes meanwhile passes through.
-//! 5. **After a fork** the child passes through for ever: [`region::ForkMark`].
+//! 5. **After a fork** the child passes through, or gets an engine of its own, if it
+//!    is to be followed: [`region::ForkMark`], [`state`].
 
 // The fast paths must be part of their callers, whatever the optimiser thinks.
 #![allow(clippy::inline_always)]
@@ -35,6 +36,7 @@ pub mod own;
 pub mod region;
 pub mod sampled_set;
 pub mod sampler;
+mod state;
 pub mod sync;
 pub mod sys;
 pub mod tracker;
@@ -47,13 +49,8 @@ use header::Header;
 use heaptop_protocol::estimate::Interval;
 use nursery::Nursery;
 use region::{ForkMark, Region};
-use std::cell::UnsafeCell;
-use std::mem::MaybeUninit;
-use sync::{
-    AtomicU8, AtomicU32, AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
-    scaled, shared,
-};
+pub use state::WhyOff;
+use sync::{AtomicU32, AtomicU64, Ordering::Relaxed, scaled};
 use tracker::Tracker;
 
 /// Threads that are told apart; those beyond share the last number.
@@ -64,43 +61,9 @@ const TIMED: u64 = 16;
 /// What takes longer was not on the CPU meanwhile.
 const MOST_TIMED_NS: u64 = 50_000;
 
-const NEW: u8 = 0;
-const STARTING: u8 = 1;
-const RUNNING: u8 = 2;
-const OFF: u8 = 3;
-
-shared! {
-    /// Where the engine stands. RUNNING is published by a Release, after [`ENGINE`]
-    /// is written; its partners are the Acquire loads in `running`.
-    static STATE: AtomicU8 = AtomicU8::new(NEW);
-    static WHY_OFF: AtomicU8 = AtomicU8::new(0);
-}
-static ENGINE: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
-
 // SAFETY: all fields are shared by atomics or never written, but `rest`, which
 // only the one thread that serves the agent takes: `take_rest` says so.
 unsafe impl Sync for Engine {}
-
-struct Place(UnsafeCell<MaybeUninit<Engine>>);
-// SAFETY: written once, by the thread that moved STATE from NEW to STARTING, and
-// read only after STATE says RUNNING.
-unsafe impl Sync for Place {}
-
-/// Why there is no engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum WhyOff {
-    /// The program has no `Heaptop` as its global allocator, or has not used it.
-    NotInstalled = 0,
-    /// `HEAPTOP=off`.
-    Asked = 1,
-    /// The system refused the memory.
-    NoMemory = 2,
-    /// The kernel cannot tell forked children apart.
-    NoForkMark = 3,
-    /// This is a forked child.
-    Forked = 4,
-}
 
 /// The engine's data.
 pub struct Engine {
@@ -118,6 +81,10 @@ pub struct Engine {
     /// Nanoseconds in sampled paths, estimated.
     cost_ns: AtomicU64,
     fork_mark: ForkMark,
+    /// Forks between the first engine of the program and this one.
+    generation: u32,
+    /// As it was made by, for the engine of a child.
+    settings: Settings,
     seed: u64,
     /// When it started, on the monotonic clock.
     pub started_ns: u64,
@@ -153,21 +120,9 @@ mod shares {
 }
 
 impl Engine {
-    /// The running engine.
-    #[inline]
-    pub fn running() -> Option<&'static Self> {
-        if STATE.load(Acquire) != RUNNING {
-            return None;
-        }
-        // SAFETY: RUNNING is stored once, after the engine was written, and the
-        // engine is never written again.
-        let engine = unsafe { (*ENGINE.0.get()).assume_init_ref() };
-        if engine.is_here() {
-            return Some(engine);
-        }
-        WHY_OFF.store(WhyOff::Forked as u8, Relaxed);
-        STATE.store(OFF, Relaxed);
-        None
+    /// Whether it is that of a forked child.
+    pub const fn is_childs(&self) -> bool {
+        self.generation > 0
     }
 
     /// Whether this process is the engine's own, and no forked child.
@@ -176,43 +131,7 @@ impl Engine {
         self.fork_mark.is_here()
     }
 
-    /// The running engine; starts it if this is the first call of all.
-    pub fn running_or_start(builder: &Builder) -> Option<&'static Self> {
-        if STATE.load(Relaxed) == NEW
-            && STATE.compare_exchange(NEW, STARTING, AcqRel, Relaxed).is_ok()
-        {
-            match Self::new(builder) {
-                Ok(engine) => {
-                    // SAFETY: only the thread that made STATE STARTING comes here,
-                    // and nobody reads before RUNNING.
-                    unsafe { (*ENGINE.0.get()).write(engine) };
-                    STATE.store(RUNNING, Release);
-                }
-                Err(why) => {
-                    WHY_OFF.store(why as u8, Relaxed);
-                    STATE.store(OFF, Relaxed);
-                }
-            }
-        }
-        Self::running()
-    }
-
-    /// Whether there is no engine and never will be.
-    pub fn is_off() -> bool {
-        STATE.load(Relaxed) == OFF
-    }
-
-    /// Why there is none.
-    pub fn why_off() -> WhyOff {
-        match WHY_OFF.load(Relaxed) {
-            1 => WhyOff::Asked,
-            2 => WhyOff::NoMemory,
-            3 => WhyOff::NoForkMark,
-            4 => WhyOff::Forked,
-            _ => WhyOff::NotInstalled,
-        }
-    }
-
+    /// The first engine of the program.
     fn new(builder: &Builder) -> Result<Self, WhyOff> {
         let mut settings = Settings::from_environment(builder);
         if cfg!(loom) {
@@ -223,6 +142,15 @@ impl Engine {
             return Err(WhyOff::Asked);
         }
         Self::with(&settings)
+    }
+
+    /// The engine of a child of this one's process.
+    fn child(&self) -> Result<Self, WhyOff> {
+        let generation = self.generation.wrapping_add(1);
+        // A child that had its parent's numbers would sample in step with it.
+        let pid = u64::from(std::process::id());
+        let seed = self.settings.seed.map(|seed| seed ^ pid << 32 ^ u64::from(generation));
+        Ok(Self { generation, ..Self::with(&Settings { seed, ..self.settings })? })
     }
 
     /// An engine of these settings.
@@ -263,6 +191,8 @@ impl Engine {
             domains: AtomicU32::new(0),
             cost_ns: AtomicU64::new(0),
             fork_mark,
+            generation: 0,
+            settings: *settings,
             seed,
             started_ns,
             depth: settings.depth,
@@ -321,16 +251,18 @@ impl Engine {
         self.header.seq.load(Relaxed)
     }
 
-    /// A thread's first stop, or free of a sampled block: gives it its number.
-    fn begin_domain(&self, domain: &Domain) {
-        if domain.id().is_some() {
-            return;
+    /// A thread's first stop, or free of a sampled block: gives it its number. True if
+    /// that was so: nothing that it allocated before is on the clock.
+    fn begin_domain(&self, domain: &Domain) -> bool {
+        if domain.is_of(self.generation) {
+            return false;
         }
         let id = self.domains.fetch_add(1, Relaxed).min(MAX_DOMAINS as u32 - 1);
-        domain.begin(id, self.seed);
+        domain.begin(id, self.generation, self.seed);
         if let Some(slot) = self.tids.get(id as usize) {
             slot.store(sys::tid(), Relaxed);
         }
+        true
     }
 
     /// The kernel's numbers of all domains that have begun, by domain; 0 for one

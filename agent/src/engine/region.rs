@@ -125,6 +125,17 @@ fn file_is_safe(bytes: usize) -> bool {
     }
 }
 
+/// Puts a value where it stays for ever; `None` when the system refuses the memory.
+pub fn place<T>(value: T) -> Option<*mut T> {
+    if cfg!(loom) {
+        return Some(Box::into_raw(Box::new(value)));
+    }
+    let at = map(size_of::<T>())? as *mut T;
+    // SAFETY: the mapping is fresh, large enough and aligned to a page.
+    unsafe { at.write(value) };
+    Some(at)
+}
+
 impl Region {
     /// Maps `bytes`; `None` when the system refuses.
     pub fn new(bytes: usize) -> Option<Self> {

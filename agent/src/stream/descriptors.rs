@@ -78,19 +78,22 @@ impl Drop for Listed {
     }
 }
 
-/// Has forked children close what is on the list and still ours.
-pub fn close_in_children() {
-    extern "C" fn close() {
-        for slot in &LIST {
-            let fd = slot.fd.swap(NONE, Relaxed);
-            let listed = (slot.device.load(Relaxed), slot.inode.load(Relaxed));
-            if fd != NONE && identity(fd) == Some(listed) {
-                // SAFETY: this runs in `fork` itself, in a child with one thread,
-                // whose descriptors are those of the parent at that moment.
-                unsafe { libc::close(fd) };
-            }
+/// In a forked child: closes what is on the list and still the parent's. Needed
+/// where the handler did not run, as after `_Fork`.
+pub extern "C" fn close() {
+    for slot in &LIST {
+        let fd = slot.fd.swap(NONE, Relaxed);
+        let listed = (slot.device.load(Relaxed), slot.inode.load(Relaxed));
+        if fd != NONE && identity(fd) == Some(listed) {
+            // SAFETY: this runs in `fork` itself or right after it, in a child with one
+            // thread, whose descriptors are those of the parent at that moment.
+            unsafe { libc::close(fd) };
         }
     }
+}
+
+/// Has forked children close what is on the list and still ours. Once.
+pub fn close_in_children() {
     // SAFETY: the handler has the type asked for and lives for ever.
     unsafe { libc::pthread_atfork(None, None, Some(close)) };
 }

@@ -8,7 +8,7 @@ use super::peer::{Peer, Sources};
 use super::remains::Opened;
 use super::server::Server;
 use super::threads::Threads;
-use super::{ENDPOINT, Errand, MAX_PEERS};
+use super::{Errand, MAX_PEERS, endpoint_is};
 use crate::engine::{Engine, sys, unwind};
 use heaptop_protocol::ids::StackId;
 use heaptop_protocol::message::{
@@ -17,7 +17,10 @@ use heaptop_protocol::message::{
 };
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Acquire, Release},
+};
 
 /// While many samples come in: more than [`MANY`] a pass.
 const BUSY_MS: i32 = 10;
@@ -81,12 +84,12 @@ impl Desk {
         match Server::open(&self.directories) {
             Ok(server) => {
                 let path = server.path().to_owned();
-                unlink_at_exit(&path);
-                let _ = ENDPOINT.set(Ok(path));
+                unlink_in_the_end(&path);
+                endpoint_is(Ok(path));
                 self.server = Some(server);
             }
             Err(why) => {
-                let _ = ENDPOINT.set(Err(why));
+                endpoint_is(Err(why));
             }
         }
     }
@@ -325,25 +328,33 @@ impl Desk {
     }
 }
 
-/// Removes the socket when the program exits in an orderly way.
-fn unlink_at_exit(path: &std::path::Path) {
+/// The socket's path, to be removed at the program's end. Never given back.
+static PATH: AtomicPtr<libc::c_char> = AtomicPtr::new(std::ptr::null_mut());
+
+fn unlink_in_the_end(path: &std::path::Path) {
     use std::os::unix::ffi::OsStrExt;
-    static PATH: OnceLock<std::ffi::CString> = OnceLock::new();
+    if let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) {
+        PATH.store(path.into_raw(), Release);
+    }
+}
+
+/// In a forked child: the parent's socket is the parent's.
+pub fn nothing_to_unlink() {
+    PATH.store(std::ptr::null_mut(), Release);
+}
+
+/// Has the socket removed when the program exits in an orderly way. Once.
+pub fn unlink_at_exit() {
     extern "C" fn unlink() {
+        let path = PATH.load(Acquire);
         // A forked child that exits must leave its parent's socket alone.
-        if let Some(path) = PATH.get()
-            && Engine::running().is_some()
-        {
+        if !path.is_null() && Engine::running().is_some() {
             // SAFETY: the path ends with a zero byte.
-            unsafe { libc::unlink(path.as_ptr()) };
+            unsafe { libc::unlink(path) };
         }
     }
-    if let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes())
-        && PATH.set(path).is_ok()
-    {
-        // SAFETY: the function has the type asked for and lives for ever.
-        unsafe { libc::atexit(unlink) };
-    }
+    // SAFETY: the function has the type asked for and lives for ever.
+    unsafe { libc::atexit(unlink) };
 }
 
 fn executable() -> String {

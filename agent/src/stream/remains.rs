@@ -96,11 +96,10 @@ const _: () = assert!(same(
     ]
 ));
 
-/// Says that the region is one, and has it note the program's end.
+/// Says that the region is one.
 pub fn publish(engine: &Engine) {
     engine.header.layout.store(LAYOUT, Relaxed);
     engine.header.magic.store(MAGIC, Release);
-    note_exit();
 }
 
 /// The region as a file, while the program leaves us our descriptor of it.
@@ -128,8 +127,9 @@ impl Opened {
     }
 }
 
+/// Has the program's end be noted, if it ends by `exit`. Once.
 #[cfg(target_env = "gnu")]
-fn note_exit() {
+pub fn note_exit() {
     unsafe extern "C" {
         fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
     }
@@ -145,4 +145,4 @@ fn note_exit() {
 
 /// Only glibc tells its handlers the code.
 #[cfg(not(target_env = "gnu"))]
-fn note_exit() {}
+pub fn note_exit() {}

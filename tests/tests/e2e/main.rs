@@ -3,6 +3,7 @@
 
 mod demo;
 mod exact;
+mod followed;
 mod httpd;
 mod manners;
 mod near;

@@ -28,6 +28,21 @@ static LIST: [Slot; ROOM] = [const {
     Slot { fd: AtomicI32::new(NONE), device: AtomicU64::new(0), inode: AtomicU64::new(0) }
 }; ROOM];
 
+/// Before `main`: puts `/dev/null` where standard input, output or error is closed, as
+/// Rust's runtime is about to do. Else one of ours could come to lie there, and the
+/// program would read from it or write to it.
+pub fn fill_standard_ones() {
+    for fd in 0..=2 {
+        // SAFETY: no memory but a path that ends with a zero byte. What is opened takes
+        // the lowest free number, which is this one.
+        unsafe {
+            if libc::fcntl(fd, libc::F_GETFD) < 0 {
+                libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+            }
+        }
+    }
+}
+
 /// What a descriptor names: device and inode. Async-signal-safe.
 fn identity(fd: i32) -> Option<(u64, u64)> {
     // SAFETY: zero bytes are a valid `stat`, and it is valid for writing.

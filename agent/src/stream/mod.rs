@@ -96,6 +96,7 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
     errand.notices.iter().for_each(|sentence| write_error(sentence));
     remains::publish(engine);
     if first {
+        descriptors::fill_standard_ones();
         // Children inherit these.
         descriptors::close_in_children();
         remains::note_exit();

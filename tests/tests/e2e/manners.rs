@@ -241,6 +241,25 @@ fn a_forked_child_is_left_alone_and_leaves_its_parent_alone() {
 }
 
 #[test]
+fn no_descriptor_of_ours_becomes_the_programs_standard_error() {
+    let directory = socket_directory();
+    let mut program = std::process::Command::new("sh")
+        .args(["-c", "exec \"$0\" 0 2>&-"])
+        .arg(heaptop_tests::binaries::path("fixture-exits"))
+        .env("HEAPTOP_DIR", directory.path())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let socket = heaptop_protocol::endpoint::socket(directory.path(), program.id());
+    poll(Deadline::default(), || socket.exists().then_some(())).expect("its socket");
+    let standard_error = std::fs::read_link(format!("/proc/{}/fd/2", program.id())).unwrap();
+    assert_eq!(standard_error.to_str(), Some("/dev/null"));
+    drop(program.stdin.take());
+    assert!(program.wait().unwrap().success());
+}
+
+#[test]
 fn viewers_that_read_nothing_do_not_fill_the_targets_memory() {
     let target = waiting(&[]);
     let silent: Vec<Client> = (0..12).map(|_| Client::attach(&target.socket())).collect();

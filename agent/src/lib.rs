@@ -52,6 +52,9 @@ mod config;
 mod engine;
 mod stream;
 
+#[cfg(fuzzing)]
+pub mod fuzzing;
+
 use config::Builder;
 use engine::hook;
 use engine::tracker::Cause;
@@ -227,11 +230,11 @@ impl<A: GlobalAlloc> Heaptop<A> {
             // SAFETY: the caller's contract is passed on as it is.
             return unsafe { own::alloc(layout, false) };
         }
-        let marker = 0u8;
+        let mark = unwind::mark();
         let stop = hook::stop(layout.size(), &self.settings);
         // SAFETY: the caller's contract is passed on as it is.
         let block = unsafe { self.inner.alloc(layout) };
-        stop.end(block, cause(layout, Cause::Malloc), 0, &raw const marker);
+        stop.end(block, cause(layout, Cause::Malloc), 0, mark);
         block
     }
 
@@ -242,11 +245,11 @@ impl<A: GlobalAlloc> Heaptop<A> {
             // SAFETY: as above.
             return unsafe { own::alloc(layout, true) };
         }
-        let marker = 0u8;
+        let mark = unwind::mark();
         let stop = hook::stop(layout.size(), &self.settings);
         // SAFETY: as above.
         let block = unsafe { self.inner.alloc_zeroed(layout) };
-        stop.end(block, cause(layout, Cause::Calloc), 0, &raw const marker);
+        stop.end(block, cause(layout, Cause::Calloc), 0, mark);
         block
     }
 
@@ -278,7 +281,7 @@ impl<A: GlobalAlloc> Heaptop<A> {
             // SAFETY: as above.
             return unsafe { own::realloc(ptr, layout, new_size) };
         }
-        let marker = 0u8;
+        let mark = unwind::mark();
         let taken = if hook::may_hold(ptr as usize) { hook::take(ptr as usize) } else { None };
         let replaces = taken.as_ref().map_or(0, |t| t.id);
         let stop = reached.then(|| hook::stop(new_size, &self.settings));
@@ -291,7 +294,7 @@ impl<A: GlobalAlloc> Heaptop<A> {
             None => {}
         }
         if let Some(stop) = stop {
-            stop.end(block, Cause::Realloc, replaces, &raw const marker);
+            stop.end(block, Cause::Realloc, replaces, mark);
         }
         block
     }

@@ -157,7 +157,7 @@ impl Settings {
         Self::read(builder, |name| unsafe { sys::environment(name) })
     }
 
-    fn read(builder: &Builder, variable: impl Fn(&CStr) -> &'static [u8]) -> Self {
+    pub(crate) fn read(builder: &Builder, variable: impl Fn(&CStr) -> &'static [u8]) -> Self {
         let mut s = Self::from_builder(builder);
         let mut bad = 0;
         for (i, name) in VARIABLES.into_iter().enumerate() {
@@ -216,7 +216,7 @@ fn number(digits: &[u8]) -> Option<u64> {
 }
 
 /// A size in bytes, with or without a binary suffix.
-fn size(text: &[u8]) -> Option<u64> {
+pub(crate) fn size(text: &[u8]) -> Option<u64> {
     let end = text.iter().position(|c| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, suffix) = text.split_at_checked(end)?;
     let unit = match suffix {

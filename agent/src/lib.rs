@@ -53,6 +53,9 @@ mod config;
 mod engine;
 mod stream;
 
+#[cfg(fuzzing)]
+pub mod fuzzing;
+
 use config::Builder;
 use engine::hook;
 use engine::tracker::Cause;
@@ -254,11 +257,11 @@ impl<A: GlobalAlloc> Heaptop<A> {
             // SAFETY: the caller's contract is passed on as it is.
             return unsafe { own::alloc(layout, false) };
         }
-        let marker = 0u8;
+        let mark = unwind::mark();
         let stop = hook::stop(layout.size(), &self.settings, start_agent);
         // SAFETY: the caller's contract is passed on as it is.
         let block = unsafe { self.inner.alloc(layout) };
-        stop.end(block, cause(layout, Cause::Malloc), 0, &raw const marker);
+        stop.end(block, cause(layout, Cause::Malloc), 0, mark);
         block
     }
 
@@ -269,11 +272,11 @@ impl<A: GlobalAlloc> Heaptop<A> {
             // SAFETY: as above.
             return unsafe { own::alloc(layout, true) };
         }
-        let marker = 0u8;
+        let mark = unwind::mark();
         let stop = hook::stop(layout.size(), &self.settings, start_agent);
         // SAFETY: as above.
         let block = unsafe { self.inner.alloc_zeroed(layout) };
-        stop.end(block, cause(layout, Cause::Calloc), 0, &raw const marker);
+        stop.end(block, cause(layout, Cause::Calloc), 0, mark);
         block
     }
 
@@ -305,7 +308,7 @@ impl<A: GlobalAlloc> Heaptop<A> {
             // SAFETY: as above.
             return unsafe { own::realloc(ptr, layout, new_size) };
         }
-        let marker = 0u8;
+        let mark = unwind::mark();
         let taken = if hook::may_hold(ptr as usize) { hook::take(ptr as usize) } else { None };
         let replaces = taken.as_ref().map_or(0, |t| t.id);
         let stop = reached.then(|| hook::stop(new_size, &self.settings, start_agent));
@@ -318,7 +321,7 @@ impl<A: GlobalAlloc> Heaptop<A> {
             None => {}
         }
         if let Some(stop) = stop {
-            stop.end(block, Cause::Realloc, replaces, &raw const marker);
+            stop.end(block, Cause::Realloc, replaces, mark);
         }
         block
     }

@@ -74,15 +74,15 @@ pub fn stop(size: usize, settings: &crate::config::Builder, in_child: fn(&'stati
 }
 
 impl Stop {
-    /// The real allocator has given `block`, or null. `marker` is a local
-    /// variable of the hook's own function, see [`unwind::capture`].
-    pub fn end(self, block: *mut u8, cause: Cause, replaces: u64, marker: *const u8) {
+    /// The real allocator has given `block`, or null. `mark` is that of
+    /// the hook's own function, see [`unwind::mark`].
+    pub fn end(self, block: *mut u8, cause: Cause, replaces: u64, mark: usize) {
         let Some(engine) = self.engine else { return };
         // Without a block the countdown need not be set back: gaps are memoryless.
         if !block.is_null() && engine.is_here() {
             engine.header.clock.fetch_add(self.size as u64, Relaxed);
             if let Some(hit) = self.hit {
-                self.born(engine, hit, block as usize, cause, replaces, marker);
+                self.born(engine, hit, block as usize, cause, replaces, mark);
             }
         }
         domain::here(domain::Domain::leave);
@@ -95,11 +95,11 @@ impl Stop {
         address: usize,
         cause: Cause,
         replaces: u64,
-        marker: *const u8,
+        mark: usize,
     ) {
         let _errno = sys::Errno::keep();
         let mut stack = unwind::Stack::new();
-        unwind::capture(&mut stack, marker, engine.depth);
+        unwind::capture(&mut stack, mark, engine.depth);
         // The longest part is over. A signal handler that forked in it has brought the
         // child here too, and what follows is the parent's.
         if !engine.is_here() {

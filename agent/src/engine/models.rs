@@ -45,13 +45,12 @@ fn settings(interval: Interval) -> Builder {
 /// whether it was one for the engine, or passed through.
 #[inline(never)]
 fn allocate(settings: &Builder, size: usize, block: usize) -> bool {
-    let marker = 0u8;
     if hook::spend(size) {
         hook::stop(size, settings, |_| {}).end(
             block as *mut u8,
             Cause::Malloc,
             0,
-            &raw const marker,
+            super::unwind::mark(),
         );
     }
     domain::here(domain::Domain::id).is_some()

@@ -15,6 +15,8 @@
 
 mod descriptors;
 mod desk;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod governor;
 mod history;
 mod ledger;

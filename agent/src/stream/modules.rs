@@ -227,7 +227,7 @@ mod tests {
     }
 
     fn frame_of_libc(modules: &Modules) -> Module {
-        let f = unpack(modules.place(libc::malloc as *const () as u64 + 4));
+        let f = unpack(modules.place(libc::getpid as *const () as u64 + 4));
         modules.known()[f.module.0 as usize - 1].clone()
     }
 

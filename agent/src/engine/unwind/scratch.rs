@@ -109,17 +109,13 @@ mod models;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::unwind::mark;
     use std::hint::black_box;
 
     #[test]
     fn work_is_done_on_another_stack() {
         prime();
-        let here = 0u8;
-        let here = &raw const *black_box(&here) as usize;
-        let there = run(0, || {
-            let local = 0u8;
-            &raw const *black_box(&local) as usize
-        });
+        let (here, there) = (mark(), run(0, mark));
         assert!(here.abs_diff(there) > 1 << 20 || BASE.load(Relaxed) == 0);
         let base = BASE.load(Relaxed);
         assert!((base..base + STACKS * BYTES).contains(&there));

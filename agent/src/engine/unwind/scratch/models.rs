@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::models::explore;
+use crate::engine::unwind::mark;
 use loom::cell::UnsafeCell;
 use loom::thread;
 use std::sync::Arc;
@@ -16,9 +17,7 @@ unsafe impl Send for Contents {}
 fn use_one(contents: &Contents) -> bool {
     let base = BASE.load(Relaxed);
     run(false, || {
-        let local = 0u8;
-        let here = &raw const *std::hint::black_box(&local) as usize;
-        let scratch = (base..base + STACKS * BYTES).contains(&here);
+        let scratch = (base..=base + STACKS * BYTES).contains(&mark());
         if scratch {
             // SAFETY: as above.
             contents.0.with_mut(|number| unsafe { *number += 1 });

@@ -50,6 +50,9 @@
 
 mod config;
 mod engine;
+#[cfg(feature = "simulate")]
+#[doc(hidden)]
+pub mod simulate;
 mod stream;
 
 use config::Builder;

@@ -16,7 +16,7 @@
 mod descriptors;
 mod desk;
 mod history;
-mod ledger;
+pub(crate) mod ledger;
 mod modules;
 mod peer;
 mod server;

@@ -51,6 +51,9 @@
 
 mod config;
 mod engine;
+#[cfg(feature = "simulate")]
+#[doc(hidden)]
+pub mod simulate;
 mod stream;
 
 #[cfg(fuzzing)]

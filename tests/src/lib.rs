@@ -10,6 +10,7 @@
 //! terminal   the real viewer in a pseudo-terminal
 //! http       a bounded load for the HTTP server
 //! usage      CPU time of a child
+//! coverage   whether intervals hold the truth: simulated programs
 //! ```
 //!
 //! Nothing here sleeps to let something happen: every wait has a condition and
@@ -17,6 +18,7 @@
 
 pub mod binaries;
 pub mod client;
+pub mod coverage;
 pub mod deadline;
 pub mod http;
 pub mod names;

@@ -63,11 +63,7 @@ per_thread! { static DOMAIN: Domain = Domain::new(); }
 /// The fast path of every allocation: true if the slow path must run.
 #[inline(always)]
 pub fn spend(bytes: usize) -> bool {
-    DOMAIN.with(|d| {
-        let (left, reached) = d.left.get().overflowing_sub(bytes);
-        d.left.set(left);
-        reached
-    })
+    DOMAIN.with(|d| d.spend(bytes))
 }
 
 /// Runs `f` on the calling thread's domain. Never fails: it has no destructor.
@@ -95,7 +91,8 @@ pub struct Rate {
 }
 
 impl Domain {
-    const fn new() -> Self {
+    /// A domain that has not started.
+    pub const fn new() -> Self {
         Self {
             left: Cell::new(0),
             granted: Cell::new(0),
@@ -110,6 +107,14 @@ impl Domain {
             busy: Cell::new(false),
             agents: Cell::new(false),
         }
+    }
+
+    /// The fast path: true if the slow path must run.
+    #[inline(always)]
+    pub fn spend(&self, bytes: usize) -> bool {
+        let (left, reached) = self.left.get().overflowing_sub(bytes);
+        self.left.set(left);
+        reached
     }
 
     /// Enters the engine: false if this thread is in it already.
@@ -302,9 +307,7 @@ mod tests {
     fn run(d: &Domain, rate: Rate, sizes: impl Iterator<Item = usize>) -> (Vec<u64>, u64) {
         let (mut hits, mut clock) = (vec![], 0);
         for size in sizes {
-            let (left, reached) = d.left.get().overflowing_sub(size);
-            d.left.set(left);
-            if reached {
+            if d.spend(size) {
                 clock += d.used_before(size) + size as u64;
                 hits.extend(d.stop(size, rate).map(|h| h.n_samples));
             }
@@ -388,9 +391,7 @@ mod tests {
         let d = fresh();
         let mut booked = 0;
         for _ in 0..40 {
-            let (left, reached) = d.left.get().overflowing_sub(100);
-            d.left.set(left);
-            if reached {
+            if d.spend(100) {
                 booked += d.used_before(100) + 100;
                 d.stop(100, rate(1 << 30));
             }

@@ -16,7 +16,7 @@
 //! Deliberately absent: locks, allocation, formatting, system calls (but for a
 //! thread's number, once), anything that panics.
 
-use super::domain::{self, Hit};
+use super::domain::{self, Domain, Hit};
 use super::sync::Ordering::Relaxed;
 use super::tracker::{Birth, Cause, Death, Taken};
 use super::unwind;
@@ -62,15 +62,21 @@ pub fn stop(size: usize, settings: &crate::config::Builder, in_child: fn(&'stati
         if started && engine.is_childs() {
             in_child(engine);
         }
-        let used = if engine.begin_domain(d) { 0 } else { d.used_before(size) };
-        // The block's own bytes are booked once there is a block: a request that no
-        // memory can meet must not move the clock of the other threads, even for
-        // the moment until it fails.
-        let clock = engine.header.clock.fetch_add(used, Relaxed);
-        let hit = d.stop(size, engine.rate());
+        let (clock, hit) = reach(engine, d, size);
         let entered_ns = if hit.is_some() { sys::monotonic_ns() } else { 0 };
-        Stop { engine: Some(engine), size, hit, clock: clock.wrapping_add(used), entered_ns }
+        Stop { engine: Some(engine), size, hit, clock, entered_ns }
     })
+}
+
+/// Domain `d` reaches a stop with a block of `size` bytes: G before the block, and
+/// whether it is sampled. Whoever then has the block books its bytes.
+pub fn reach(engine: &Engine, d: &Domain, size: usize) -> (u64, Option<Hit>) {
+    let used = if engine.begin_domain(d) { 0 } else { d.used_before(size) };
+    // The block's own bytes are booked once there is a block: a request that no
+    // memory can meet must not move the clock of the other threads, even for
+    // the moment until it fails.
+    let clock = engine.header.clock.fetch_add(used, Relaxed);
+    (clock.wrapping_add(used), d.stop(size, engine.rate()))
 }
 
 impl Stop {
@@ -85,7 +91,7 @@ impl Stop {
                 self.born(engine, hit, block as usize, cause, replaces, mark);
             }
         }
-        domain::here(domain::Domain::leave);
+        domain::here(Domain::leave);
     }
 
     fn born(
@@ -114,7 +120,7 @@ impl Stop {
             ns: self.entered_ns,
             clock: self.clock,
             interval: hit.interval.bytes(),
-            thread: domain::here(domain::Domain::id).unwrap_or(0),
+            thread: domain::here(Domain::id).unwrap_or(0),
             cause,
             young: engine.nursery.is_young(self.size as u64),
             replaces,
@@ -130,38 +136,41 @@ pub fn take(address: usize) -> Option<Taken> {
     Engine::running()?.tracker.take(address)
 }
 
-fn death(engine: &Engine) -> Death {
-    domain::here(|d| {
-        // Inside the engine the countdown is not ours to touch: a signal handler
-        // has interrupted it. Then the death is exact to a stop.
-        let own = if d.enter() {
-            engine.begin_domain(d);
-            let used = if d.is_new() { 0 } else { d.settle() };
-            d.leave();
-            used
-        } else {
-            0
-        };
-        Death {
-            clock: engine.header.clock.fetch_add(own, Relaxed).wrapping_add(own),
-            seq: engine.next_seq(),
-            ns: sys::monotonic_ns(),
-            thread: d.id().unwrap_or(0),
-        }
-    })
+/// A death by the hand of domain `d`, at `ns` on the monotonic clock.
+pub fn death(engine: &Engine, d: &Domain, ns: u64) -> Death {
+    // Inside the engine the countdown is not ours to touch: a signal handler
+    // has interrupted it. Then the death is exact to a stop.
+    let own = if d.enter() {
+        engine.begin_domain(d);
+        let used = if d.is_new() { 0 } else { d.settle() };
+        d.leave();
+        used
+    } else {
+        0
+    };
+    Death {
+        clock: engine.header.clock.fetch_add(own, Relaxed).wrapping_add(own),
+        seq: engine.next_seq(),
+        ns,
+        thread: d.id().unwrap_or(0),
+    }
+}
+
+fn death_here(engine: &Engine) -> Death {
+    domain::here(|d| death(engine, d, sys::monotonic_ns()))
 }
 
 /// The block is about to go back to the allocator, or has been reallocated.
 pub fn freed(taken: Taken) {
     if let Some(engine) = Engine::running() {
         let _errno = sys::Errno::keep();
-        engine.tracker.death(taken, || death(engine));
+        engine.tracker.death(taken, || death_here(engine));
     }
 }
 
 /// The reallocation failed: the block lives on.
 pub fn kept(taken: Taken) {
     if let Some(engine) = Engine::running() {
-        engine.tracker.put_back(taken, || death(engine));
+        engine.tracker.put_back(taken, || death_here(engine));
     }
 }

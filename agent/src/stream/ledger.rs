@@ -406,12 +406,17 @@ impl Ledger {
             let Some(coarser) = Interval::new(u64::from(now.bytes()) * 2) else { break };
             self.engine.set_rate(coarser, self.engine.rate().interval.is_some());
             self.thinned += 1;
-            let (_, used) = self.engine.tracker.room();
-            for index in 0..used as u32 {
-                self.thin_block(index, coarser);
-            }
+            self.thin_to(coarser);
         }
         true
+    }
+
+    /// Thins all live blocks to `coarser`.
+    pub fn thin_to(&mut self, coarser: Interval) {
+        let (_, used) = self.engine.tracker.room();
+        for index in 0..used as u32 {
+            self.thin_block(index, coarser);
+        }
     }
 
     fn thin_block(&mut self, index: u32, to: Interval) {

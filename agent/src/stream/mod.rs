@@ -19,7 +19,7 @@ mod desk;
 pub mod fuzzing;
 mod governor;
 mod history;
-mod ledger;
+pub(crate) mod ledger;
 mod modules;
 mod peer;
 mod remains;

@@ -6,14 +6,18 @@
 
 mod list;
 mod pick;
+mod size;
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use heaptop_protocol::estimate::Interval;
 
 use crate::app::Options;
+use crate::proof::{self, Plan, ProofError};
 use crate::source::Link;
 use crate::source::demo::Demo;
 use crate::source::discover::{Survey, survey};
@@ -40,7 +44,23 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Starts the built-in demo target and attaches to it.
-    Demo,
+    Demo {
+        /// Print truth, estimate and interval side by side instead.
+        ///
+        /// The same work is done exactly (every block counted) and sampled; the
+        /// table says of each interval whether it holds the truth.
+        #[arg(long)]
+        prove: bool,
+        /// Sampling interval of the proof: 64K, 512KiB, 1M, or bytes.
+        #[arg(long, requires = "prove", value_name = "SIZE", default_value = "64K", value_parser = size::interval)]
+        interval: Interval,
+        /// Sampled runs of the proof.
+        #[arg(long, requires = "prove", value_name = "N", default_value_t = 5, value_parser = runs())]
+        runs: u32,
+        /// Repeats a proof.
+        #[arg(long, requires = "prove", value_name = "N")]
+        seed: Option<u32>,
+    },
     /// Attaches to a running target.
     Attach {
         /// Its pid, its name, or the path of its socket.
@@ -121,8 +141,12 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         color: arguments.color.color(terminal, |name| std::env::var(name).ok()),
         ascii: arguments.ascii,
     };
-    if let Some(Command::List { json }) = arguments.command {
-        return list(json);
+    match arguments.command {
+        Some(Command::List { json }) => return list(json),
+        Some(Command::Demo { prove: true, interval, runs, seed }) => {
+            return prove(&Plan { interval, runs, seed: seed.unwrap_or_else(any_seed) });
+        }
+        _ => {}
     }
     if !terminal {
         return Err(Failure::Usage(
@@ -131,7 +155,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         ));
     }
     match &arguments.command {
-        Some(Command::Demo) => demo(options),
+        Some(Command::Demo { .. }) => demo(options),
         Some(Command::Attach { target }) => {
             let socket = Wanted::from(&**target).socket().map_err(Failure::Usage)?;
             attach(&socket, options)
@@ -172,6 +196,26 @@ fn choose(options: Options) -> Result<(), Failure> {
         pick::Choice::Demo => demo(options),
         pick::Choice::Nothing => Ok(()),
     }
+}
+
+fn prove(plan: &Plan) -> Result<(), Failure> {
+    match proof::run(plan, &mut io::stdout().lock()) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failure::Failed(
+            "the exact run and the program's own counters disagree: the table proves nothing".into(),
+        )),
+        Err(ProofError::Run(sentence)) => Err(Failure::Usage(sentence)),
+        Err(ProofError::Print(error)) => Err(error.into()),
+    }
+}
+
+fn runs() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=i64::from(proof::MOST_RUNS))
+}
+
+/// A new one each time.
+fn any_seed() -> u32 {
+    RandomState::new().hash_one(()) as u32
 }
 
 fn demo(options: Options) -> Result<(), Failure> {

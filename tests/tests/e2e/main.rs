@@ -6,5 +6,6 @@ mod exact;
 mod httpd;
 mod manners;
 mod near;
+mod prove;
 mod shown;
 mod viewer;

@@ -41,7 +41,8 @@ fn number(text: &str) -> Option<f64> {
 }
 
 fn row(line: &str) -> Row {
-    let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    let cells: Vec<&str> =
+        line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
     let [callsite, quantity, truth, value, low, high, verdict] = cells[..] else {
         panic!("a row has seven cells: {line:?}")
     };

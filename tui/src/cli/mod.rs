@@ -202,7 +202,8 @@ fn prove(plan: &Plan) -> Result<(), Failure> {
     match proof::run(plan, &mut io::stdout().lock()) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Failure::Failed(
-            "the exact run and the program's own counters disagree: the table proves nothing".into(),
+            "the exact run and the program's own counters disagree: the table proves nothing"
+                .into(),
         )),
         Err(ProofError::Run(sentence)) => Err(Failure::Usage(sentence)),
         Err(ProofError::Print(error)) => Err(error.into()),

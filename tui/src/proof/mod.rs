@@ -131,10 +131,7 @@ pub fn run(plan: &Plan, out: &mut impl Write) -> Result<bool, ProofError> {
 
 /// The counters with what the exact run knows beyond them, and where the two
 /// disagree.
-fn agree(
-    truths: Vec<Truth>,
-    exact: &compare::Rows,
-) -> Result<(Vec<Truth>, Vec<Outcome>), String> {
+fn agree(truths: Vec<Truth>, exact: &compare::Rows) -> Result<(Vec<Truth>, Vec<Outcome>), String> {
     let missing = truths.iter().find(|truth| exact.get(&truth.function).is_none());
     if let Some(truth) = missing {
         return Err(format!(

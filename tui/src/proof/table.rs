@@ -37,9 +37,9 @@ pub(super) fn print(runs: &[(u32, Vec<Outcome>)], out: &mut impl Write) -> io::R
     let percent = 100.0 * f64::from(hits as u32) / f64::from((claims as u32).max(1));
     writeln!(
         out,
-        "{hits} of {claims} intervals hold the truth: {percent:.1} %. They are made to hold it in 95 %: \
-         1 in 20 is\nexpected to miss."
-    )
+        "{hits} of {claims} intervals hold the truth: {percent:.1} %. 95 % are expected to: 1 in 20 misses."
+    )?;
+    writeln!(out, "Figures of one callsite share their samples, so their misses come together.")
 }
 
 /// Prints how the exact run did.
@@ -125,7 +125,10 @@ mod tests {
         let mut out = Vec::new();
         print(&runs, &mut out).unwrap();
         let out = String::from_utf8(out).unwrap();
-        assert!(out.contains("f         in use    5,000     4,000          1  9,000  hit"), "{out}");
+        assert!(
+            out.contains("f         in use    5,000     4,000          1  9,000  hit"),
+            "{out}"
+        );
         assert!(out.contains("f         in use        1         –          –      –  –"), "{out}");
         assert!(out.contains("run 1, seed 7: 1 of 1 hold"), "{out}");
         assert!(out.contains("MISS f in use: 5,000 is not in 1 to 4,000"), "{out}");

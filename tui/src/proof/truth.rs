@@ -30,12 +30,8 @@ pub(super) struct Truth {
 impl Truth {
     /// What the program counted.
     pub(super) fn counters(&self) -> (&str, [u64; 4]) {
-        let counted = [
-            self.in_use_bytes,
-            self.in_use_objects,
-            self.allocated_bytes,
-            self.allocated_objects,
-        ];
+        let counted =
+            [self.in_use_bytes, self.in_use_objects, self.allocated_bytes, self.allocated_objects];
         (&self.function, counted)
     }
 }
@@ -66,7 +62,10 @@ pub(super) fn of(demo: &mut Demo, patience: Duration) -> Result<Vec<Truth>, Stri
     parse(|| {
         lines.recv_timeout(end.saturating_duration_since(Instant::now())).map_err(|why| match why {
             RecvTimeoutError::Timeout => {
-                format!("the demo is not done within {} s: the machine is too busy", patience.as_secs())
+                format!(
+                    "the demo is not done within {} s: the machine is too busy",
+                    patience.as_secs()
+                )
             }
             RecvTimeoutError::Disconnected => "the demo ended before it was done".into(),
         })

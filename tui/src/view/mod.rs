@@ -106,6 +106,7 @@ pub fn draw(app: &App, frame: &mut Frame) {
     for rule in [parts.upper_rule, parts.lower_rule] {
         frame.render_widget(Line::from("─".repeat(usize::from(rule.width))).dim(), rule);
     }
+    hint(app, parts.lower_rule, frame);
     match app.screen() {
         Screen::Callsites(cursor) => callsites::draw(app, cursor, &parts, frame),
         Screen::Callers(callers) => callers::draw(app, callers, &parts, frame),
@@ -115,6 +116,17 @@ pub fn draw(app: &App, frame: &mut Frame) {
     bar::keys(app, parts.bar, frame);
     if app.options().ascii {
         plain::ascii(frame.buffer_mut());
+    }
+}
+
+/// What a finer R would give the selected row, in the rule below the rows.
+fn hint(app: &App, rule: Rect, frame: &mut Frame) {
+    let Some(hint) = app.hint().filter(|_| rule.height > 0) else { return };
+    let hint = format!(" selected row: {hint} ");
+    let width = text::width(&hint) as u16;
+    if width + 4 <= rule.width {
+        let x = rule.right() - width - 2;
+        frame.render_widget(Line::from(hint), Rect { x, width, ..rule });
     }
 }
 

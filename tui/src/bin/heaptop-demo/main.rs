@@ -81,7 +81,8 @@ fn run(args: &Args, mut signals: Signals) -> std::io::Result<()> {
         std::thread::Builder::new().name("signals".into()).spawn_scoped(scope, move || {
             for signal in signals.forever() {
                 if signal == SIGUSR1 {
-                    running.paused(|| truth::print("signal", started.elapsed(), service::CALLSITES));
+                    running
+                        .paused(|| truth::print("signal", started.elapsed(), service::CALLSITES));
                 } else {
                     running.stop();
                 }

@@ -34,6 +34,7 @@
 
 pub mod beta;
 pub mod gamma;
+pub mod precision;
 mod sight;
 pub mod survival;
 

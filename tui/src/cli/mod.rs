@@ -24,6 +24,7 @@ use crate::source::discover::{Survey, survey};
 use crate::source::wanted::Wanted;
 use crate::symbols::Symbolizer;
 use crate::terminal::{self, Ended};
+use crate::view::text;
 
 /// A live, statistical heap profiler for the terminal.
 ///
@@ -130,9 +131,16 @@ pub fn main() -> ExitCode {
         Err(Failure::Failed(sentence)) => (sentence, 1),
         Err(Failure::Usage(sentence)) => (sentence, 2),
     };
-    // If nobody reads that either, the code says it.
-    let _ = writeln!(io::stderr(), "heaptop: {sentence}");
+    say(&sentence);
     ExitCode::from(code)
+}
+
+/// One line on standard error. What is in it may come from a target, from a file's
+/// name, or from the command line.
+fn say(sentence: &str) {
+    let line = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
+    // If nobody reads it, the exit code says it.
+    let _ = writeln!(io::stderr(), "heaptop: {}", text::clean(&line));
 }
 
 fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -154,6 +162,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
                 .into(),
         ));
     }
+    terminal::usable(|name| std::env::var(name).ok()).map_err(Failure::Usage)?;
     match &arguments.command {
         Some(Command::Demo { .. }) => demo(options),
         Some(Command::Attach { target }) => {
@@ -168,7 +177,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn look() -> Result<Survey, Failure> {
     let survey = survey().map_err(|error| Failure::Usage(error.to_string()))?;
     for trouble in &survey.troubles {
-        let _ = writeln!(io::stderr(), "heaptop: {trouble}");
+        say(trouble);
     }
     Ok(survey)
 }

@@ -82,7 +82,6 @@ fn a_question_stands_where_the_keys_were() {
     );
     assert_eq!(last((60, 24), "-"), " sample 1 in 128 KiB?  y yes  n no  + finer  - coarser");
     assert_eq!(last((20, 5), "x"), " stop sampling? y/n");
-    assert_eq!(last((12, 3), "x"), " stop s… y/n");
     assert!(last((80, 24), "xn").contains("? help"));
     assert!(last((60, 5), "M").contains("? help"), "too low for a line to type in");
     assert!(screen(&f.session, (80, 24), "Mbefore").contains(" mark as before"));
@@ -356,6 +355,18 @@ fn any_size_can_be_drawn() {
             }
         }
     }
+}
+
+#[test]
+fn a_screen_too_small_says_so() {
+    let f = orders();
+    let shown = |width, height| screen(&f.session, (width, height), "");
+    assert_eq!(shown(40, 4).trim_end(), "heaptop needs 20x5, q quits");
+    assert_eq!(shown(19, 5).trim_end(), "heaptop needs 20x5,\nq quits");
+    assert_eq!(shown(11, 2).trim_end(), "needs 20x5");
+    assert_eq!(shown(6, 5).trim_end(), "needs\n20x5");
+    assert_eq!(shown(1, 1).trim_end(), "…");
+    assert!(shown(20, 5).contains("callsite"));
 }
 
 #[test]

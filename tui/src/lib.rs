@@ -4,7 +4,7 @@
 //! source ─► session ─► query ─► view      symbols: names for frames, in the background
 //!                        ▲                app: state, keys, effects
 //!   terminal: the loop ─ app              export: SVG
-//!   cli: the command line
+//!   cli: the command line      proof: estimates beside the truth
 //! ```
 
 // One system call that no library has: see `source::process`.
@@ -13,6 +13,7 @@
 pub mod app;
 pub mod cli;
 pub mod export;
+pub mod proof;
 pub mod query;
 pub mod session;
 pub mod source;

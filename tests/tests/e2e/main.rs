@@ -7,5 +7,6 @@ mod followed;
 mod httpd;
 mod manners;
 mod near;
+mod prove;
 mod shown;
 mod viewer;

@@ -104,6 +104,11 @@ pub fn start() -> Result<&'static Path, Off> {
     }
 }
 
+/// What the agent's thread and its books take from the system besides the region
+/// when they are set up, at most: so much, and this share of the bound.
+const SETUP_BYTES: usize = 1 << 20;
+const SETUP_SHARE: usize = 128;
+
 /// Runs before `main`: sets the engine up, if the program's allocator is ours,
 /// and starts the agent's thread, neither of them inside an allocation.
 #[used]
@@ -117,6 +122,12 @@ static CONSTRUCTOR: extern "C" fn() = {
         // An allocation that no compiler may leave out: the first stop.
         drop(std::hint::black_box(Box::new(std::hint::black_box(0u8))));
         let Some(engine) = Engine::running() else { return };
+        // Under a tight limit the program may have what there is. Nothing can wait for
+        // memory here, as the agent's thread does.
+        if !own::there_are(SETUP_BYTES + engine.memory_bytes / SETUP_SHARE) {
+            engine.set_rate(engine.interval(), false);
+            return;
+        }
         // What the unwinder and the thread set up once is none of the program's.
         let entered = domain::here(domain::Domain::enter);
         unwind::prime();

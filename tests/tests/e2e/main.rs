@@ -6,5 +6,6 @@ mod exact;
 mod httpd;
 mod manners;
 mod near;
+mod safety;
 mod shown;
 mod viewer;

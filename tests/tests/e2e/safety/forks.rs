@@ -43,6 +43,23 @@ fn programs_that_are_started_inherit_nothing() {
 }
 
 #[test]
+fn a_program_that_becomes_itself_again_has_an_agent_again() {
+    let run = act(&["exec", "3"]);
+    let mut target = started(&run);
+    for left in (0..3).rev() {
+        let mut client = Client::attach(&target.socket());
+        target.say("go");
+        client.until_end();
+        target.wait_for("ready");
+        assert_eq!(Client::attach(&target.socket()).hello.pid, target.pid(), "{left}");
+    }
+    target.say("go");
+    target.wait_for("quiet");
+    let ended = target.finish();
+    ended.assert_same(&run.input("\n\n\n\n").unprofiled(Plain::Twin).to_end());
+}
+
+#[test]
 fn a_daemon_outlives_its_parents() {
     let directory = tempfile::tempdir().unwrap();
     let daemonise = |name: &str, of: &dyn Fn(&Run) -> Run| {

@@ -89,3 +89,23 @@ fn a_user_who_may_have_no_thread_has_a_program_all_the_same() {
     let reason = std::fs::read_to_string(reason).unwrap();
     assert!(reason.contains("thread"), "it had its thread: {reason:?}");
 }
+
+#[test]
+fn a_program_that_may_write_no_large_file_gets_no_signal() {
+    same(&usual_act(&["work"]).limit(libc::RLIMIT_FSIZE, 1 << 20));
+}
+
+#[test]
+fn a_service_that_drops_its_privileges_drops_all() {
+    if !is_root() {
+        return;
+    }
+    let run = act(&["drop-privileges"]);
+    let mut target = started(&run);
+    let mut client = Client::attach(&target.socket());
+    target.say("go");
+    target.wait_for_line("all", |line| line.starts_with("dropped (0, 0), all threads: true"));
+    target.wait_for("quiet");
+    client.snapshot();
+    ends_as_unprofiled(target, &run);
+}

@@ -133,13 +133,21 @@ pub fn after_fork() -> Result<&'static Path, Off> {
 /// Starts the agent's thread. The calling thread is in the engine.
 fn start_agent(engine: &'static Engine) {
     domain::here(|d| d.set_agents(true));
+    // Under a tight limit the program may have what there is. Nothing can wait for
+    // memory here, as the agent's thread does.
+    let room = own::there_are(SETUP_BYTES + engine.memory_bytes / SETUP_SHARE);
     // SAFETY: the constructor and those who have just made an engine come here, with
     // it, once.
-    if unsafe { stream::start(engine) }.is_err() {
+    if !room || unsafe { stream::start(engine) }.is_err() {
         engine.set_rate(engine.interval(), false);
     }
     domain::here(|d| d.set_agents(false));
 }
+
+/// What the agent's thread and its books take from the system besides the region
+/// when they are set up, at most: so much, and this share of the bound.
+const SETUP_BYTES: usize = 1 << 20;
+const SETUP_SHARE: usize = 128;
 
 /// Runs before `main`: sets the engine up, if the program's allocator is ours,
 /// and starts the agent's thread, neither of them inside an allocation.

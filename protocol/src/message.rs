@@ -290,6 +290,9 @@ pub struct Mark {
 pub struct Memory {
     /// The target's descriptor of it.
     pub fd: u32,
+    /// The thread whose descriptor it is in any case, by its number in the target's own
+    /// namespace.
+    pub tid: u32,
     /// The file's device, by which it is known.
     pub device: u64,
     /// The file's inode.

@@ -222,6 +222,12 @@ impl Client {
         client
     }
 
+    /// The bare connection, to be rude with. What has not been read is lost.
+    #[must_use]
+    pub fn into_stream(self) -> UnixStream {
+        self.socket
+    }
+
     /// Sends a message.
     ///
     /// # Panics

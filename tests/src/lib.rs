@@ -3,6 +3,7 @@
 //! ```text
 //! binaries   where the programs under test lie, or a clear failure
 //! deadline   waits for conditions; the only place that polls
+//! run        a program run to its end, and the same unprofiled
 //! target     a running target: its lines, its exit, its own socket directory
 //! client     a viewer without a screen: the protocol, applied to totals
 //! names      from callstacks to functions
@@ -22,6 +23,7 @@ pub mod coverage;
 pub mod deadline;
 pub mod http;
 pub mod names;
+pub mod run;
 pub mod target;
 pub mod terminal;
 pub mod truth;

@@ -21,6 +21,15 @@
 //! threads which allocate little are on the clock too; what a thread has not
 //! booked when it ends is not on it.
 //!
+//! **A signal handler that allocates** may strike between any two steps. On the
+//! slow path it finds `busy`, and leaves the rest alone but for `left`. Before
+//! that it may have run its own way through: a handler's block on a `left` that
+//! has just borrowed does not borrow again, and a fast path that was interrupted
+//! between its load and its store puts back a `left` from before the handler's
+//! stop. Both leave a rest that is not between 0 and `granted`. Then the stop is
+//! taken for one that was reached at this very block, as it was but for some of
+//! its bytes; what the handler allocated goes unsampled.
+//!
 //! Nothing here has a destructor: frees that come after all destructors of a
 //! thread, and threads that only free, work as any others.
 
@@ -198,16 +207,23 @@ impl Domain {
     /// Bytes spent since the last stop, before the block of `size` bytes that
     /// reached it.
     pub fn used_before(&self, size: usize) -> u64 {
-        self.granted.get().wrapping_sub(self.left.get().wrapping_add(size) as u64)
+        self.granted.get().wrapping_sub(self.left_before(size).unwrap_or(0))
+    }
+
+    /// What was left before that block; `None` where a signal handler has made it
+    /// meaningless.
+    fn left_before(&self, size: usize) -> Option<u64> {
+        let before = self.left.get().wrapping_add(size) as u64;
+        (before <= self.granted.get()).then_some(before)
     }
 
     /// The stop itself: decides on the block of `size` bytes by the rate of the
     /// last stop, then takes up `rate` and sets the countdown.
     pub fn stop(&self, size: usize, rate: Rate) -> Option<Hit> {
         let size = size as u64;
-        let before = self.left.get().wrapping_add(size as usize) as u64;
+        let before = self.left_before(size as usize);
         let mut rng = self.rng.get();
-        let mut to_sample = before.saturating_add(self.beyond.get());
+        let mut to_sample = before.unwrap_or(0).saturating_add(self.beyond.get());
         if self.is_new() {
             // The first gap of the thread begins at this very block.
             self.adopt(rate);
@@ -352,6 +368,37 @@ mod tests {
             let sigma = (n as f64 * p * (1.0 - p)).sqrt().max(1.0);
             assert!((hits.len() as f64 - blocks).abs() < 5.0 * sigma, "{} {blocks}", hits.len());
         }
+    }
+
+    #[test]
+    fn a_handler_that_strikes_before_the_slow_path_spoils_nothing() {
+        let d = fresh();
+        let spend = |size: usize| {
+            let (left, reached) = d.left.get().overflowing_sub(size);
+            d.left.set(left);
+            reached
+        };
+        for r in [Interval::EXACT, Interval::new(1000).unwrap()] {
+            let rate = Rate::following(d.word.get(), r, true);
+            let (mut hits, mut clock) = (0, 0);
+            for _ in 0..100_000 {
+                if spend(8) {
+                    // Here the handler strikes: what it allocates borrows no more.
+                    assert!(!spend(48));
+                    let used = d.used_before(8);
+                    assert!(used <= STOP_BYTES, "{used}");
+                    clock += used + 8;
+                    hits += u64::from(d.stop(8, rate).is_some());
+                }
+            }
+            let expected = 100_000.0 * r.inclusion(8);
+            assert!((hits as f64 - expected).abs() <= 1.0 + 5.0 * expected.sqrt(), "{hits} {r:?}");
+            assert!(clock.abs_diff(800_000) <= STOP_BYTES, "{clock}");
+        }
+        // A left from before a handler's stop, put back behind it.
+        d.granted.set(10);
+        d.left.set(1000usize.wrapping_sub(8));
+        assert_eq!(d.used_before(8), 10);
     }
 
     #[test]

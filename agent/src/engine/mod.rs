@@ -56,6 +56,11 @@ use tracker::Tracker;
 /// Threads that are told apart; those beyond share the last number.
 pub const MAX_DOMAINS: usize = scaled(1 << 14, 2);
 
+/// Under a limit on address space the region is at most this part of it.
+const SHARE_OF_LIMIT: u64 = 16;
+/// With less than this share in bytes there is no profile.
+const LEAST_SHARE: u64 = 2 << 20;
+
 /// One sampled path in this many is timed.
 const TIMED: u64 = 16;
 /// What takes longer was not on the CPU meanwhile.
@@ -141,6 +146,12 @@ impl Engine {
         if settings.off {
             return Err(WhyOff::Asked);
         }
+        // Of little address space nothing is taken.
+        let share = sys::most_address_space() / SHARE_OF_LIMIT;
+        if share < LEAST_SHARE {
+            return Err(WhyOff::NoMemory);
+        }
+        settings.memory_bytes = settings.memory_bytes.min(share as usize);
         Self::with(&settings)
     }
 

@@ -20,6 +20,7 @@
 //! rightly does not.
 
 use super::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use super::sys;
 // The kernel empties it: no atomic of a model.
 use std::sync::atomic::AtomicU64 as Mark;
 
@@ -42,21 +43,6 @@ pub struct Region {
     bytes: usize,
     cut: usize,
     file: Option<i32>,
-}
-
-fn map(bytes: usize) -> Option<usize> {
-    // SAFETY: a fresh anonymous mapping aliases nothing.
-    let at = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    };
-    (at != libc::MAP_FAILED).then_some(at as usize)
 }
 
 /// Descriptors below this are left to the program, which may count on theirs.
@@ -130,7 +116,7 @@ pub fn place<T>(value: T) -> Option<*mut T> {
     if cfg!(loom) {
         return Some(Box::into_raw(Box::new(value)));
     }
-    let at = map(size_of::<T>())? as *mut T;
+    let at = sys::map(size_of::<T>())? as *mut T;
     // SAFETY: the mapping is fresh, large enough and aligned to a page.
     unsafe { at.write(value) };
     Some(at)
@@ -144,7 +130,7 @@ impl Region {
         }
         let (base, file) = match map_file(bytes) {
             Some((base, file)) => (base, Some(file)),
-            None => (map(bytes)?, None),
+            None => (sys::map(bytes)?, None),
         };
         Some(Self { base, bytes, cut: 0, file })
     }
@@ -196,7 +182,7 @@ impl ForkMark {
     /// Sets up the page; `None` when the kernel cannot do that.
     pub fn new() -> Option<Self> {
         let bytes = 4096;
-        let at = map(bytes)?;
+        let at = sys::map(bytes)?;
         // SAFETY: the range was just mapped and is ours.
         if unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_WIPEONFORK) } != 0 {
             return None;

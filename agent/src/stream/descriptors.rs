@@ -1,8 +1,12 @@
-//! The agent's descriptors: which are still its own.
+//! The agent's descriptors: out of the program's way, and which are still its own.
 //!
-//! A descriptor is a number in the program's table, and the program may close
-//! them all, as daemons do, and open its own files under the same numbers. So
-//! each is known by the device and inode of its socket, and is looked at before
+//! The agent's thread has a table of descriptors to itself: see [`separate`]. So
+//! the program finds its numbers free, may close them all, as daemons do, and put
+//! its own files under any; nothing is inherited by its children, and nothing
+//! counts against its limit.
+//!
+//! Where the system has no such thing, a descriptor is a number in the program's
+//! table. So each is known by the device and inode of its socket, and is looked at before
 //! every use: [`Listed::is_ours`]. One that is not ours any more is forgotten,
 //! never used, never closed.
 //!
@@ -18,6 +22,31 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 const ROOM: usize = super::MAX_PEERS + 2;
 const NONE: i32 = -1;
 
+/// Gives the calling thread a table of descriptors of its own, with `kept` in it and
+/// nothing else of the program's, whose pipes must not be held open. False, and
+/// nothing changed, before Linux 5.9 and where a sandbox forbids it.
+pub fn separate(kept: Option<i32>) -> bool {
+    let kept = kept.and_then(|fd| u32::try_from(fd).ok());
+    let close = |first: u32, last: u32, flags: u32| {
+        // SAFETY: what is closed in this thread's own table is not in use by it.
+        unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) == 0 }
+    };
+    let below = kept.map_or(u32::MAX, |fd| fd.saturating_sub(1));
+    if !close(0, below, libc::CLOSE_RANGE_UNSHARE) {
+        return false;
+    }
+    if let Some(fd) = kept {
+        close(fd + 1, u32::MAX, 0);
+    }
+    // The first three numbers are written to by whoever has a message for a person,
+    // as the runtime has when it panics: no viewer's socket may have them.
+    for _ in 0..3 {
+        // SAFETY: no memory involved.
+        unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+    }
+    true
+}
+
 struct Slot {
     fd: AtomicI32,
     device: AtomicU64,
@@ -27,21 +56,6 @@ struct Slot {
 static LIST: [Slot; ROOM] = [const {
     Slot { fd: AtomicI32::new(NONE), device: AtomicU64::new(0), inode: AtomicU64::new(0) }
 }; ROOM];
-
-/// Before `main`: puts `/dev/null` where standard input, output or error is closed, as
-/// Rust's runtime is about to do. Else one of ours could come to lie there, and the
-/// program would read from it or write to it.
-pub fn fill_standard_ones() {
-    for fd in 0..=2 {
-        // SAFETY: no memory but a path that ends with a zero byte. What is opened takes
-        // the lowest free number, which is this one.
-        unsafe {
-            if libc::fcntl(fd, libc::F_GETFD) < 0 {
-                libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
-            }
-        }
-    }
-}
 
 /// What a descriptor names: device and inode. Async-signal-safe.
 fn identity(fd: i32) -> Option<(u64, u64)> {
@@ -127,6 +141,26 @@ mod tests {
         assert!(!listed.is_ours());
         drop(a);
         assert!(!listed.is_ours());
+    }
+
+    #[test]
+    fn a_table_of_its_own_leaves_the_programs_alone() {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (ours, theirs) = (ours.as_raw_fd(), theirs.as_raw_fd());
+        // SAFETY: asking for flags changes nothing.
+        let is_open = |fd: i32| unsafe { libc::fcntl(fd, libc::F_GETFD) >= 0 };
+        std::thread::spawn(move || {
+            let before = identity(ours);
+            assert!(separate(Some(ours)));
+            assert_eq!(identity(ours), before);
+            assert!(!is_open(theirs));
+            // SAFETY: nobody else has this number here.
+            let next = unsafe { libc::dup(ours) };
+            assert!(next > 2, "standard streams are not to be written to");
+        })
+        .join()
+        .unwrap();
+        assert!(is_open(ours) && is_open(theirs));
     }
 
     #[test]

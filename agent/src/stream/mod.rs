@@ -98,7 +98,6 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
     errand.notices.iter().for_each(|sentence| write_error(sentence));
     remains::publish(engine);
     if first {
-        descriptors::fill_standard_ones();
         // Children inherit these.
         descriptors::close_in_children();
         remains::note_exit();
@@ -152,6 +151,8 @@ extern "C" fn main(errand: *mut c_void) -> *mut c_void {
     });
     // SAFETY: the pointer is the box that `start` gave away.
     let errand = unsafe { Box::from_raw(errand.cast::<Errand>()) };
+    // Before anything is opened. If it cannot be, descriptors are watched instead.
+    let _separate = descriptors::separate(errand.engine.file);
     // SAFETY: a constant string that ends with a zero byte.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"heaptop".as_ptr()) };
     let mut desk = Desk::new(*errand);

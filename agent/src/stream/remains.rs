@@ -6,7 +6,7 @@
 use super::descriptors::Listed;
 use super::ledger;
 use crate::engine::header::Header;
-use crate::engine::{Engine, callstack, tracker};
+use crate::engine::{Engine, callstack, sys, tracker};
 use heaptop_protocol::message::Memory;
 use heaptop_protocol::remains::{EXITED, HEADER_BYTES, LAYOUT, MAGIC, entry, place, record, word};
 use std::ffi::{c_int, c_void};
@@ -118,7 +118,7 @@ impl Opened {
         let listed = Listed::new(&file);
         let (device, inode) = listed.identity()?;
         let fd = u32::try_from(fd).ok()?;
-        Some(Self { listed, memory: Memory { fd, device, inode } })
+        Some(Self { listed, memory: Memory { fd, tid: sys::tid(), device, inode } })
     }
 
     /// What viewers are told of it; `None` once it is closed.

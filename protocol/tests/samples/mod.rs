@@ -171,7 +171,7 @@ pub fn from_agent() -> Vec<FromAgent> {
         Dropped { events: 300 }.into(),
         Stopped { reason: "the memory bound of 64 MiB is reached".into() }.into(),
         Mark { at: at(1011), label: "after warm-up".into() }.into(),
-        Memory { fd: 100, device: 1, inode: 4242 }.into(),
+        Memory { fd: 100, tid: 4712, device: 1, inode: 4242 }.into(),
     ]
 }
 

@@ -8,5 +8,6 @@ mod httpd;
 mod manners;
 mod near;
 mod prove;
+mod safety;
 mod shown;
 mod viewer;

@@ -88,10 +88,16 @@ impl Known {
 impl Remains {
     /// Opens the memory of process `pid`, if we may, and it is the one that is meant.
     pub fn open(pid: u32, memory: Memory) -> Option<Self> {
-        let file = File::open(format!("/proc/{pid}/fd/{}", memory.fd)).ok()?;
-        let found = file.metadata().ok()?;
-        let meant = (found.dev(), found.ino()) == (memory.device, memory.inode);
-        meant.then_some(Self { file, bytes: found.len() })
+        let Memory { fd, tid, device, inode } = memory;
+        // The agent's thread has a table to itself, from which no program takes it; but
+        // its number means nothing in another namespace.
+        let paths = [format!("/proc/{pid}/task/{tid}/fd/{fd}"), format!("/proc/{pid}/fd/{fd}")];
+        paths.into_iter().find_map(|path| {
+            let file = File::open(path).ok()?;
+            let found = file.metadata().ok()?;
+            let meant = (found.dev(), found.ino()) == (device, inode);
+            meant.then_some(Self { file, bytes: found.len() })
+        })
     }
 
     fn header(&self) -> io::Result<Result<Header, Damaged>> {

@@ -56,7 +56,7 @@ fn another_file_is_not_opened() {
     let file = tempfile::tempfile().unwrap();
     let found = file.metadata().unwrap();
     let fd = std::os::fd::AsRawFd::as_raw_fd(&file).unsigned_abs();
-    let memory = Memory { fd, device: found.dev(), inode: found.ino() };
+    let memory = Memory { fd, tid: 1, device: found.dev(), inode: found.ino() };
     let pid = std::process::id();
     assert!(Remains::open(pid, memory).is_some());
     assert!(Remains::open(pid, Memory { inode: memory.inode + 1, ..memory }).is_none());

@@ -57,6 +57,18 @@ fn races_at_the_usual_interval() {
     ends_as_unprofiled(started(&run), &run);
 }
 
+/// At R = 1, more than it can keep books of: it thins, and loses, and counts.
+#[test]
+fn races_beyond_the_agents_bound() {
+    let run = act(&["race", "30000"]).env("HEAPTOP_MEMORY", "1M");
+    let mut target = started(&run);
+    let mut client = Client::attach(&target.socket());
+    target.say("go");
+    target.wait_for("quiet");
+    client.snapshot();
+    ends_as_unprofiled(target, &run);
+}
+
 #[test]
 fn threads_with_the_least_stack_have_enough() {
     same(&act(&["small-stacks"]));

@@ -3,6 +3,7 @@
 //! ```text
 //! binaries   where the programs under test lie, or a clear failure
 //! deadline   waits for conditions; the only place that polls
+//! run        a program run to its end, and the same unprofiled
 //! target     a running target: its lines, its exit, its own socket directory
 //! client     a viewer without a screen: the protocol, applied to totals
 //! names      from callstacks to functions
@@ -10,6 +11,7 @@
 //! terminal   the real viewer in a pseudo-terminal
 //! http       a bounded load for the HTTP server
 //! usage      CPU time of a child
+//! coverage   whether intervals hold the truth: simulated programs
 //! ```
 //!
 //! Nothing here sleeps to let something happen: every wait has a condition and
@@ -17,9 +19,11 @@
 
 pub mod binaries;
 pub mod client;
+pub mod coverage;
 pub mod deadline;
 pub mod http;
 pub mod names;
+pub mod run;
 pub mod target;
 pub mod terminal;
 pub mod truth;

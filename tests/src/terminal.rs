@@ -228,7 +228,9 @@ impl Terminal {
     /// When the terminal is gone.
     pub fn resize(&self, rows: u16, cols: u16) {
         if let Some(state) = self.shared.lock().as_mut() {
-            state.parser.screen_mut().set_size(rows, cols);
+            // What was on its way at the old size may hold a wide character, for which
+            // the parser must have two columns: it panics with fewer.
+            state.parser.screen_mut().set_size(rows.max(1), cols.max(2));
         }
         self.master.resize(size(rows, cols)).expect("the terminal can be resized");
     }

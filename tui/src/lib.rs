@@ -4,14 +4,16 @@
 //! source ─► session ─► query ─► view      symbols: names for frames, in the background
 //!                        ▲                app: state, keys, effects
 //!   terminal: the loop ─ app              export: SVG
-//!   cli: the command line
+//!   cli: the command line      proof: estimates beside the truth
 //! ```
 
-#![forbid(unsafe_code)]
+// One system call that no library has: see `source::process`.
+#![deny(unsafe_code)]
 
 pub mod app;
 pub mod cli;
 pub mod export;
+pub mod proof;
 pub mod query;
 pub mod session;
 pub mod source;

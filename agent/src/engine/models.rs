@@ -32,7 +32,7 @@ pub fn explore(name: &str, preemptions: usize, model: impl Fn() + Send + Sync + 
 /// Settings of a small engine whose first samples are at `interval`.
 fn settings(interval: Interval) -> Builder {
     Builder {
-        interval_bytes: u64::from(interval.bytes()),
+        interval_bytes: Some(u64::from(interval.bytes())),
         memory_bytes: 8 << 10,
         depth: 1,
         seed: Some(1),
@@ -46,7 +46,12 @@ fn settings(interval: Interval) -> Builder {
 #[inline(never)]
 fn allocate(settings: &Builder, size: usize, block: usize) -> bool {
     if hook::spend(size) {
-        hook::stop(size, settings).end(block as *mut u8, Cause::Malloc, 0, super::unwind::mark());
+        hook::stop(size, settings, |_| {}).end(
+            block as *mut u8,
+            Cause::Malloc,
+            0,
+            super::unwind::mark(),
+        );
     }
     domain::here(domain::Domain::id).is_some()
 }
@@ -74,7 +79,7 @@ fn one_thread_starts_the_engine_and_the_others_pass_through() {
         assert!(begun >= 1, "somebody has started it");
         let engine = Engine::running().expect("it runs now");
         // Who passed through is on no clock and has no number.
-        assert_eq!(engine.clock.load(Relaxed), begun * 100);
+        assert_eq!(engine.header.clock.load(Relaxed), begun * 100);
         assert_eq!(engine.tids().count() as u64, begun.min(super::MAX_DOMAINS as u64));
         assert!(engine.tids().all(|tid| tid != 0));
     });
@@ -111,7 +116,7 @@ fn a_thread_that_ends_leaves_nothing_behind() {
             engine.tracker.release(index);
         }
         assert_eq!((engine.tracker.live(), engine.tracker.lost()), (0, 0));
-        assert_eq!(engine.clock.load(Relaxed), 9);
+        assert_eq!(engine.header.clock.load(Relaxed), 9);
         assert!(!hook::may_hold(0x10) && !hook::may_hold(0x20));
     });
 }

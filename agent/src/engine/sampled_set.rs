@@ -66,6 +66,13 @@ pub fn filter_sub(address: usize) {
     let _ = byte.fetch_update(Relaxed, Relaxed, |n| (n != u8::MAX).then(|| n.wrapping_sub(1)));
 }
 
+/// Forgets all of them: in a forked child, whose blocks these are not.
+pub fn forget_filter() {
+    for byte in &FILTER[..] {
+        byte.store(0, Relaxed);
+    }
+}
+
 /// A cache line of the table.
 #[repr(C, align(64))]
 #[derive(Default)]

@@ -3,8 +3,11 @@
 
 mod demo;
 mod exact;
+mod followed;
 mod httpd;
 mod manners;
 mod near;
+mod prove;
+mod safety;
 mod shown;
 mod viewer;

@@ -5,7 +5,9 @@ use super::{App, Callers, Effect, Screen, keys, tree};
 use crate::export::{self, Request};
 use crate::query::{self, Callsites, Direction, NodeKey};
 use crate::session::Session;
+use crate::session::estimate::precision::Finer;
 use crate::session::figures::Estimate;
+use crate::view::format::{self, Rounding};
 
 /// So many rows around those that are seen are asked for at least.
 const LEAST_AROUND: usize = 32;
@@ -19,6 +21,11 @@ impl App {
         }
         let live = Live::of(session);
         if live != self.live {
+            // All viewers are told of a mark, and nobody of those before he came.
+            if let Some((label, minutes)) = live.news_after(&self.live) {
+                let when = format::uptime(minutes);
+                self.say(format!("marked “{label}”, up {when}"));
+            }
             self.live = live;
             self.dirty = true;
         }
@@ -100,6 +107,23 @@ impl App {
     /// Size or selection have changed: puts the selection right, and asks for the
     /// rows that are seen by now.
     pub(super) fn settle(&mut self, session: &Session) {
+        self.place(session);
+        self.take_hint(session);
+    }
+
+    /// The hint for the selected row. On a paused screen it stands still with it.
+    fn take_hint(&mut self, session: &Session) {
+        let key = self.selected_row().map(|row| row.key);
+        let same = self.hint.as_ref().map(|(key, _)| *key) == key;
+        if self.paused && same {
+            return;
+        }
+        let hint = key.and_then(|key| Some((key, hint(&query::finer(session, key)?, session)?)));
+        self.dirty |= hint != self.hint;
+        self.hint = hint;
+    }
+
+    fn place(&mut self, session: &Session) {
         let page = usize::from(self.rooms().body);
         match self.stack.last_mut() {
             Some(Screen::Callsites(cursor)) => {
@@ -173,4 +197,23 @@ impl App {
             Screen::Help { .. } => None,
         }
     }
+}
+
+/// "finer: R 64 KiB, ~40 s to ±10 %".
+fn hint(finer: &Finer, session: &Session) -> Option<String> {
+    // Who waits so long has other questions.
+    const LONGEST_SECONDS: f64 = 86_400.0;
+    let now = session.status()?.interval;
+    if finer.seconds > LONGEST_SECONDS {
+        return None;
+    }
+    let time = format::duration(finer.seconds.max(1.0) * 1e9, 1, Rounding::Up);
+    let within = (finer.within * 100.0).round();
+    Some(if finer.interval == now {
+        format!("±{within} % in ~{time} at this R")
+    } else {
+        let bytes = format::bytes(f64::from(finer.interval.bytes()), 3, Rounding::Nearest);
+        let bytes = bytes.replacen(".00 ", " ", 1).replacen(".0 ", " ", 1);
+        format!("finer: R {bytes}, ~{time} to ±{within} %")
+    })
 }

@@ -58,6 +58,14 @@ pub enum Action {
     Copy,
     /// Everything as at the start.
     Reset,
+    /// Halves R.
+    Finer,
+    /// Doubles R.
+    Coarser,
+    /// Stops sampling or starts it again.
+    Sampling,
+    /// Names this moment.
+    Mark,
 }
 
 /// Screens, as places where a key works.
@@ -137,6 +145,10 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char(' ')] "Space" "pause" LISTS Pause "pause the screen; the stream goes on";
     [char('e')] "e" "export" LISTS Export "write what is shown as a flamegraph (SVG)";
     [char('o')] "o" "hold order" LISTS Hold "hold the order of rows while numbers move";
+    [char('+'), char('=')] "+, =" "finer" LISTS Finer "sample twice as finely: R is halved, for all viewers; asks";
+    [char('-')] "-" "" LISTS Coarser "sample half as finely: R is doubled, for all viewers; asks";
+    [char('x')] "x" "" LISTS Sampling "stop sampling, or start it again, for all viewers; asks";
+    [char('M')] "M" "mark" LISTS Mark "give this moment a name, for all viewers";
     [char('?')] "?" "help" EVERYWHERE Help "this help";
     [char('q')] "q" "quit" EVERYWHERE Quit "quit; the target goes on";
     [char('1')] "1" "" EVERYWHERE Callsites "callsites";
@@ -168,7 +180,9 @@ pub const LEGEND: &[(&str, &str)] = &[
     ("dies young", "the rest of them"),
     ("lifetime", "half of the blocks are dead by then; > when over half outlive it"),
     ("trend", "in use over the last minutes, from 0 to its largest"),
-    ("cost", "CPU time that the agent takes, in % of a core"),
+    ("cost", "CPU time that the agent takes in the target, in % of one core"),
+    ("1 in 64 KiB", "the sampling interval R: mean bytes between two samples"),
+    ("finer: R …", "what a finer R would give the selected row, if it goes on as lately"),
     ("dropped", "births are in no figure; stacks are in (other stacks); unsent are in totals only"),
     ("thinned", "how often R was doubled because the agent's memory bound was reached"),
     ("cum, flat", "with everything below it; at it alone"),

@@ -17,6 +17,7 @@
 //! the same.
 
 mod ask;
+mod commands;
 pub mod cursor;
 pub mod keys;
 mod moves;
@@ -33,7 +34,8 @@ use heaptop_protocol::message::FromViewer;
 use tui_input::Input;
 
 use crate::export::Request;
-use crate::query::{Column, Metric, Order, Question, Table};
+use crate::query::{Column, Metric, NodeKey, Order, Question, Table};
+pub use commands::Wanted;
 use rooms::{Rooms, Wishes};
 pub use screens::{Callers, Screen};
 use summary::{Live, Summary};
@@ -97,6 +99,9 @@ pub struct App {
     passed_over: usize,
     metric: Metric,
     prompt: Option<Prompt>,
+    wanted: Option<Wanted>,
+    /// What a finer R would give the selected row: said beside its key.
+    hint: Option<(NodeKey, String)>,
     paused: bool,
     order_held: bool,
     /// While it is held: the order.
@@ -114,11 +119,20 @@ pub struct App {
     dirty: bool,
 }
 
-/// A filter that is being typed.
+/// A line that is being typed.
 #[derive(Debug)]
 struct Prompt {
     input: Input,
-    before: String,
+    kind: Typed,
+}
+
+/// What is being typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Typed {
+    /// A filter; it had this one before.
+    Filter(String),
+    /// The name of a mark.
+    Mark,
 }
 
 impl App {
@@ -135,6 +149,8 @@ impl App {
             passed_over: 0,
             metric: Metric::InUseBytes,
             prompt: None,
+            wanted: None,
+            hint: None,
             paused: false,
             order_held: false,
             order: Order::default(),
@@ -228,10 +244,16 @@ impl App {
         self.note.as_deref()
     }
 
-    /// The filter that is being typed, and where its cursor stands, in columns.
+    /// What is being typed, so far, and where the cursor stands, in columns.
     #[must_use]
-    pub fn prompt(&self) -> Option<(&str, usize)> {
-        self.prompt.as_ref().map(|p| (p.input.value(), p.input.visual_cursor()))
+    pub fn prompt(&self) -> Option<(&Typed, &str, usize)> {
+        self.prompt.as_ref().map(|p| (&p.kind, p.input.value(), p.input.visual_cursor()))
+    }
+
+    /// What a finer R would give the selected row.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_ref().map(|(_, hint)| hint.as_str())
     }
 
     /// What must be read: news until the next key, else trouble, else notices.

@@ -70,7 +70,7 @@ pub fn divide(width: u16, height: u16, wishes: Wishes) -> Rooms {
     rooms.filter = give(wishes.filter, 1, 6);
     rooms.crumbs = give(wishes.crumbs, 1, 7);
     // From here on the body has more than one row: a screen is for its rows.
-    let figures = if width >= 150 {
+    let figures = if width >= 180 {
         1
     } else if width >= 76 {
         2

@@ -21,6 +21,8 @@ pub struct Summary {
     pub uptime_minutes: Option<u64>,
     /// R in bytes.
     pub interval_bytes: Option<u32>,
+    /// Whether the agent's governor moves R.
+    pub governed: bool,
     /// Samples a second.
     pub samples_per_second: Option<f64>,
     /// Bytes that live.
@@ -34,7 +36,7 @@ pub struct Summary {
     pub promotion: Ratio,
     /// Resident memory in bytes.
     pub rss_bytes: Option<u64>,
-    /// The agent's share of the process's CPU time.
+    /// CPU time of the agent over the last ten seconds, as a share of one core.
     pub agent_cost: Option<f64>,
     /// Samples ever taken.
     pub samples: Option<u64>,
@@ -53,6 +55,7 @@ impl Summary {
             pid: None,
             uptime_minutes: None,
             interval_bytes: None,
+            governed: false,
             samples_per_second: None,
             in_use: Estimate::Unknown,
             peak: None,
@@ -79,6 +82,7 @@ impl Summary {
                 .or(hello.map(|h| h.uptime_ns))
                 .map(|ns| ns / MINUTE_NS),
             interval_bytes: status.map(|s| s.interval.bytes()),
+            governed: status.is_some_and(|s| s.governed),
             samples_per_second: session.samples_per_second(),
             in_use: session.in_use(),
             peak: peak(session),
@@ -118,6 +122,8 @@ pub struct Live {
     pub stopped: Option<String>,
     /// What the agent had to say at the start, and the session since.
     pub notices: Vec<String>,
+    /// The last mark: its time in nanoseconds since the agent's start, and its name.
+    pub mark: Option<(u64, String)>,
 }
 
 impl Live {
@@ -130,6 +136,7 @@ impl Live {
             sampling: None,
             stopped: None,
             notices: Vec::new(),
+            mark: None,
         }
     }
 
@@ -137,12 +144,20 @@ impl Live {
     #[must_use]
     pub fn of(session: &Session) -> Self {
         Self {
+            mark: session.marks().last().map(|mark| (mark.at.time_ns, mark.label.clone())),
             connection: session.connection().clone(),
             losses: session.losses(),
             sampling: session.status().map(|s| s.sampling),
             stopped: session.stopped().map(str::to_owned),
             notices: session.notices().iter().map(ToString::to_string).collect(),
         }
+    }
+
+    /// A mark that came since `before`: its name, and minutes from the agent's start.
+    #[must_use]
+    pub fn news_after(&self, before: &Self) -> Option<(&str, u64)> {
+        let (time_ns, label) = self.mark.as_ref().filter(|_| self.mark != before.mark)?;
+        Some((label, time_ns / MINUTE_NS))
     }
 
     /// Events known to be lost, of all kinds.
@@ -171,7 +186,9 @@ impl Live {
         }
         match (&self.stopped, self.sampling) {
             (Some(why), _) => Some(format!("sampling stopped: {why}")),
-            (None, Some(Sampling::Paused)) => Some("sampling is paused".into()),
+            (None, Some(Sampling::Paused)) => {
+                Some("sampling is off: what is born now is not seen; x starts it again".into())
+            }
             (None, Some(Sampling::Stopped)) => Some("sampling has stopped".into()),
             (None, Some(Sampling::On) | None) => None,
         }

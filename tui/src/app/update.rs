@@ -5,7 +5,7 @@ use tui_input::backend::crossterm::EventHandler;
 use tui_input::{Input, InputRequest};
 
 use super::keys::{self, Action};
-use super::{App, Effect, Message, Prompt, Screen};
+use super::{App, Effect, Message, Prompt, Screen, Typed};
 use crate::export;
 use crate::query::{Column, Direction, Metric, Order, Question};
 use crate::session::Session;
@@ -66,6 +66,11 @@ impl App {
     }
 
     fn key(&mut self, key: KeyEvent, session: &Session) -> Vec<Effect> {
+        if self.wanted.is_some() {
+            let effects = self.answer(&key, session);
+            self.settle(session);
+            return effects;
+        }
         if self.prompt.is_some() {
             let effects = self.prompt_key(key, session);
             self.settle(session);
@@ -123,8 +128,17 @@ impl App {
             Action::Back => self.back(session),
             Action::Filter => {
                 let before = self.question.filter.clone();
-                self.prompt = Some(Prompt { input: Input::new(before.clone()), before });
+                self.prompt =
+                    Some(Prompt { input: Input::new(before.clone()), kind: Typed::Filter(before) });
             }
+            Action::Mark => {
+                if self.can_tell(session) {
+                    self.prompt = Some(Prompt { input: Input::default(), kind: Typed::Mark });
+                }
+            }
+            Action::Finer => self.want_interval(true, session),
+            Action::Coarser => self.want_interval(false, session),
+            Action::Sampling => self.want_sampling(session),
             Action::SortColumn => {
                 let at = self.columns.iter().position(|&c| c == self.question.sort).unwrap_or(0);
                 self.question.sort = self.columns[(at + 1) % self.columns.len()];
@@ -205,11 +219,18 @@ impl App {
         match key.code {
             KeyCode::Char('c') if control => return vec![Effect::Quit],
             KeyCode::Char('z') if control => return vec![Effect::Suspend],
-            KeyCode::Enter => self.prompt = None,
+            KeyCode::Enter => {
+                let Some(Prompt { input, kind }) = self.prompt.take() else { return Vec::new() };
+                if kind == Typed::Mark {
+                    return self.mark(input.value(), session);
+                }
+            }
             KeyCode::Esc => {
-                self.question.filter = std::mem::take(&mut prompt.before);
-                self.prompt = None;
-                self.ask(session);
+                let Some(Prompt { kind, .. }) = self.prompt.take() else { return Vec::new() };
+                if let Typed::Filter(before) = kind {
+                    self.question.filter = before;
+                    self.ask(session);
+                }
             }
             KeyCode::Char(_)
                 if !control && prompt.input.value().chars().count() >= LONGEST_FILTER => {}
@@ -225,6 +246,7 @@ impl App {
     fn filter_typed(&mut self, session: &Session) {
         self.dirty = true;
         if let Some(prompt) = &self.prompt
+            && prompt.kind != Typed::Mark
             && prompt.input.value() != self.question.filter
         {
             self.question.filter = prompt.input.value().to_owned();

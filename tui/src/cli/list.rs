@@ -1,16 +1,15 @@
 //! The list of targets, for people and as JSON.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
-
-use serde::Serialize;
-use unicode_width::UnicodeWidthStr;
 
 use crate::session::estimate::{self, Sight};
 use crate::session::figures::Estimate;
-use crate::session::sane;
+use crate::session::sane::is_hostile;
 use crate::source::discover::{Found, kind};
 use crate::view::format::{self, Unit};
 use crate::view::text;
+use serde::Serialize;
 
 /// What is not known.
 const UNKNOWN: &str = "–";
@@ -40,7 +39,7 @@ pub(super) fn table(
     let rows = targets.iter().map(|found| {
         [
             found.target.pid.to_string(),
-            text::keep_start(&sane::text(&found.target.hello.name), NAME).into_owned(),
+            text::keep_start(&text::name(&found.target.hello.name), NAME).into_owned(),
             kind(&found.target.hello).into(),
             found.status.map_or(UNKNOWN.into(), |s| format::interval(s.interval.bytes())),
             format::estimate(&in_use(found), Unit::Bytes).to_string(),
@@ -48,7 +47,7 @@ pub(super) fn table(
         ]
     });
     let rows: Vec<[String; 6]> = std::iter::once(heading).chain(rows).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().map(|row| text::width(&row[column])).max().unwrap_or(0);
     let widths: [usize; 6] = std::array::from_fn(width);
     for (index, row) in rows.iter().enumerate() {
         let mut line = match (numbered, index) {
@@ -57,7 +56,7 @@ pub(super) fn table(
             (Some(first), index) => format!("{:>2}) ", first + index - 1),
         };
         for (column, cell) in row.iter().enumerate() {
-            let room = " ".repeat(widths[column] - cell.width());
+            let room = " ".repeat(widths[column] - text::width(cell));
             // The pid is a number: to the right.
             let cell = if column == 0 { room + cell } else { cell.clone() + &room };
             line.push_str(&cell);
@@ -129,8 +128,25 @@ pub(super) fn json(targets: &[Found], out: &mut impl Write) -> io::Result<()> {
             socket: found.target.socket.to_string_lossy().into_owned(),
         })
         .collect();
-    serde_json::to_writer_pretty(&mut *out, &targets)?;
-    writeln!(out)
+    let text = serde_json::to_string_pretty(&targets)?;
+    writeln!(out, "{}", escaped(&text))
+}
+
+/// JSON without what a terminal would obey, which JSON allows within strings: it is
+/// escaped, and means the same.
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c != '\n' && is_hostile(c) {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -178,6 +194,17 @@ pub(super) mod tests {
         let mut out = Vec::new();
         json(&[found(1, &long)], &mut out).unwrap();
         assert!(String::from_utf8(out).unwrap().contains(&long), "JSON has all of it");
+    }
+
+    #[test]
+    fn json_is_escaped_and_means_the_same() {
+        let name = "a\x1b[2J\u{9b}m\u{202e}\u{e0041}名\"\\\n";
+        let mut out = Vec::new();
+        json(&[found(1, name)], &mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(!out.chars().any(|c| c != '\n' && is_hostile(c)), "{out:?}");
+        let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(value[0]["name"], name);
     }
 
     #[test]

@@ -6,20 +6,25 @@
 
 mod list;
 mod pick;
+mod size;
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use heaptop_protocol::estimate::Interval;
 
 use crate::app::Options;
+use crate::proof::{self, Plan, ProofError};
 use crate::source::Link;
 use crate::source::demo::Demo;
 use crate::source::discover::{Survey, survey};
 use crate::source::wanted::Wanted;
 use crate::symbols::Symbolizer;
 use crate::terminal::{self, Ended};
+use crate::view::text;
 
 /// A live, statistical heap profiler for the terminal.
 ///
@@ -40,7 +45,23 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Starts the built-in demo target and attaches to it.
-    Demo,
+    Demo {
+        /// Print truth, estimate and interval side by side instead.
+        ///
+        /// The same work is done exactly (every block counted) and sampled; the
+        /// table says of each interval whether it holds the truth.
+        #[arg(long)]
+        prove: bool,
+        /// Sampling interval of the proof: 64K, 512KiB, 1M, or bytes.
+        #[arg(long, requires = "prove", value_name = "SIZE", default_value = "64K", value_parser = size::interval)]
+        interval: Interval,
+        /// Sampled runs of the proof.
+        #[arg(long, requires = "prove", value_name = "N", default_value_t = 5, value_parser = runs())]
+        runs: u32,
+        /// Repeats a proof.
+        #[arg(long, requires = "prove", value_name = "N")]
+        seed: Option<u32>,
+    },
     /// Attaches to a running target.
     Attach {
         /// Its pid, its name, or the path of its socket.
@@ -110,9 +131,16 @@ pub fn main() -> ExitCode {
         Err(Failure::Failed(sentence)) => (sentence, 1),
         Err(Failure::Usage(sentence)) => (sentence, 2),
     };
-    // If nobody reads that either, the code says it.
-    let _ = writeln!(io::stderr(), "heaptop: {sentence}");
+    say(&sentence);
     ExitCode::from(code)
+}
+
+/// One line on standard error. What is in it may come from a target, from a file's
+/// name, or from the command line.
+fn say(sentence: &str) {
+    let line = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
+    // If nobody reads it, the exit code says it.
+    let _ = writeln!(io::stderr(), "heaptop: {}", text::clean(&line));
 }
 
 fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -121,8 +149,12 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         color: arguments.color.color(terminal, |name| std::env::var(name).ok()),
         ascii: arguments.ascii,
     };
-    if let Some(Command::List { json }) = arguments.command {
-        return list(json);
+    match arguments.command {
+        Some(Command::List { json }) => return list(json),
+        Some(Command::Demo { prove: true, interval, runs, seed }) => {
+            return prove(&Plan { interval, runs, seed: seed.unwrap_or_else(any_seed) });
+        }
+        _ => {}
     }
     if !terminal {
         return Err(Failure::Usage(
@@ -130,8 +162,9 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
                 .into(),
         ));
     }
+    terminal::usable(|name| std::env::var(name).ok()).map_err(Failure::Usage)?;
     match &arguments.command {
-        Some(Command::Demo) => demo(options),
+        Some(Command::Demo { .. }) => demo(options),
         Some(Command::Attach { target }) => {
             let socket = Wanted::from(&**target).socket().map_err(Failure::Usage)?;
             attach(&socket, options)
@@ -144,7 +177,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn look() -> Result<Survey, Failure> {
     let survey = survey().map_err(|error| Failure::Usage(error.to_string()))?;
     for trouble in &survey.troubles {
-        let _ = writeln!(io::stderr(), "heaptop: {trouble}");
+        say(trouble);
     }
     Ok(survey)
 }
@@ -172,6 +205,27 @@ fn choose(options: Options) -> Result<(), Failure> {
         pick::Choice::Demo => demo(options),
         pick::Choice::Nothing => Ok(()),
     }
+}
+
+fn prove(plan: &Plan) -> Result<(), Failure> {
+    match proof::run(plan, &mut io::stdout().lock()) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failure::Failed(
+            "the exact run and the program's own counters disagree: the table proves nothing"
+                .into(),
+        )),
+        Err(ProofError::Run(sentence)) => Err(Failure::Usage(sentence)),
+        Err(ProofError::Print(error)) => Err(error.into()),
+    }
+}
+
+fn runs() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=i64::from(proof::MOST_RUNS))
+}
+
+/// A new one each time.
+fn any_seed() -> u32 {
+    RandomState::new().hash_one(()) as u32
 }
 
 fn demo(options: Options) -> Result<(), Failure> {

@@ -141,7 +141,7 @@ pub fn node_text(label: &Label, cum: &Estimate, flat: &Estimate, counted: Metric
 }
 
 fn label_text(label: &Label) -> String {
-    let name = text::clean(&label.function).into_owned();
+    let name = text::name(&label.function).into_owned();
     if label.location.is_empty() {
         name
     } else {

@@ -102,10 +102,7 @@ fn folded(stacks: &[(Vec<Label>, f64)], most_frames: usize) -> Result<Vec<String
 
 /// A frame's text: the function, and where it is.
 fn frame_name(label: &Label) -> String {
-    let mut name = xml_text(&label.function).replace(';', ",");
-    if name.trim().is_empty() {
-        name = "(unnamed)".into();
-    }
+    let mut name = text::name(&label.function).replace(';', ",");
     if !label.location.is_empty() {
         name = format!("{name} ({})", xml_text(&label.location).replace(';', ","));
     }
@@ -126,9 +123,9 @@ fn frame_name(label: &Label) -> String {
     if name.starts_with('#') { format!("\u{B7}{name}") } else { name.trim().into() }
 }
 
-/// `text` without what XML cannot hold.
+/// `text` without what XML cannot hold: all of that is hostile to a terminal as well.
 fn xml_text(text: &str) -> String {
-    text::clean(text).chars().filter(|&c| !matches!(c, '\u{FFFE}' | '\u{FFFF}')).collect()
+    text::clean(text).into_owned()
 }
 
 #[cfg(test)]

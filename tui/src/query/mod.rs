@@ -10,6 +10,7 @@ mod table;
 mod tests;
 mod tree;
 
+pub use sums::finer;
 pub use table::{Callsites, Order, callsites};
 pub use tree::{Branch, callers, stacks, tree};
 

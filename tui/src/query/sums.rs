@@ -1,6 +1,7 @@
 //! What is added up over callstacks before intervals are made.
 
-use super::{Figures, Metric};
+use super::{Figures, Metric, NodeKey};
+use crate::session::estimate::precision::{self, Finer};
 use crate::session::figures::{Estimate, Lifetime};
 use crate::session::{Session, estimate};
 use heaptop_protocol::totals::{Total, Totals};
@@ -122,6 +123,32 @@ impl Sums {
             trend: self.trend(),
         }
     }
+}
+
+/// What would bring the bytes that a callsite allocates to ±10 %, if it goes on as in
+/// the rate window; where that saw few samples, as in the mean so far. `None` where it
+/// is so fine already, and where it seems to allocate no more.
+#[must_use]
+pub fn finer(session: &Session, key: NodeKey) -> Option<Finer> {
+    /// With fewer samples the window says little of a speed.
+    const FEW: u64 = 5;
+    let book = session.book();
+    let group = book.groups().at(book.node(key)?)?;
+    let sums = Sums::of_group(session, group);
+    let (have, lately) = (&sums.totals.allocated, &sums.window);
+    let window = session.course().rate_seconds()?;
+    let since_start = session.now_ns() as f64 / 1e9;
+    let mean = precision::effective(&have.bytes) / since_start;
+    let speed = if lately.n >= FEW {
+        precision::effective(&lately.bytes) / window
+    } else if lately.n == 0 && mean * window >= FEW as f64 {
+        return None;
+    } else {
+        mean
+    };
+    let status = session.status()?;
+    let all = session.samples_per_second()?;
+    precision::finer(precision::effective(&have.bytes), speed, all, status.interval)
 }
 
 /// What a callstack allocated in the rate window.

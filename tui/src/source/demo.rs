@@ -8,7 +8,7 @@
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,6 +23,8 @@ use super::socket::own_uid;
 const PROGRAM: &str = "heaptop-demo";
 /// What makes it stop when the pipe that is its standard input ends.
 const UNTIL_STDIN_ENDS: &str = "--until-stdin-ends";
+/// What makes it do its fixed work; it stops then too.
+const PROOF: &str = "--proof";
 /// Time for it to open its socket.
 const START: Duration = Duration::from_secs(5);
 /// Pause between looks for it.
@@ -58,15 +60,29 @@ impl Demo {
     /// Starts the demo that lies beside this program and waits for its socket;
     /// else a sentence.
     pub fn start() -> Result<Self, String> {
-        let here = std::env::current_exe().map_err(|e| format!("cannot find {PROGRAM}: {e}"))?;
-        Self::start_program(&here.with_file_name(PROGRAM), START)
+        let mut command = Command::new(program()?);
+        command.arg(UNTIL_STDIN_ENDS).stdout(Stdio::null());
+        Self::start_command(command, START)
     }
 
-    fn start_program(program: &Path, time: Duration) -> Result<Self, String> {
-        let child = Command::new(program)
-            .arg(UNTIL_STDIN_ENDS)
+    /// The same for its fixed work, which prints what it counted: see
+    /// [`Self::take_output`]. Of the agent's settings it has those of `settings`
+    /// alone, beside where sockets lie.
+    pub fn start_proof(settings: &[(&str, String)]) -> Result<Self, String> {
+        let mut command = Command::new(program()?);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("HEAPTOP") && name != "HEAPTOP_DIR" {
+                command.env_remove(name);
+            }
+        }
+        command.arg(PROOF).envs(settings.iter().map(|(k, v)| (k, v))).stdout(Stdio::piped());
+        Self::start_command(command, START)
+    }
+
+    fn start_command(mut command: Command, time: Duration) -> Result<Self, String> {
+        let program = PathBuf::from(command.get_program());
+        let child = command
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
             .stderr(Stdio::piped())
             // What the terminal sends to the viewer's group (^Z, ^C) is not for it.
             .process_group(0)
@@ -106,6 +122,11 @@ impl Demo {
     pub fn socket(&self) -> &Path {
         &self.socket
     }
+
+    /// What it prints, once, where it was started for that.
+    pub const fn take_output(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
 }
 
 impl Drop for Demo {
@@ -126,6 +147,12 @@ impl Drop for Demo {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The program's path.
+fn program() -> Result<PathBuf, String> {
+    let here = std::env::current_exe().map_err(|e| format!("cannot find {PROGRAM}: {e}"))?;
+    Ok(here.with_file_name(PROGRAM))
 }
 
 fn how(status: ExitStatus) -> String {
@@ -177,7 +204,7 @@ mod tests {
 
     fn failure(program: &Path) -> String {
         loop {
-            match Demo::start_program(program, Duration::from_millis(400)) {
+            match Demo::start_command(Command::new(program), Duration::from_millis(400)) {
                 Ok(_) => panic!("it has no socket"),
                 // A child that another test has just forked may still hold the script
                 // open for writing.

@@ -3,6 +3,8 @@
 
 use std::fmt::{self, Write};
 
+use crate::session::sane;
+
 /// Longest name shown, in bytes. Generic names beyond are cut; no screen is as
 /// wide.
 const LONGEST: usize = 2048;
@@ -29,7 +31,7 @@ impl Write for Bounded {
 /// `raw` as a person would write it: Rust names without their hash, C++ names
 /// with their parameters, others as they are; control characters replaced.
 pub(super) fn demangle(raw: &str) -> String {
-    printable(&demangled(raw))
+    sane::clean(&demangled(raw)).into_owned()
 }
 
 fn demangled(raw: &str) -> String {
@@ -54,20 +56,6 @@ fn demangled(raw: &str) -> String {
     let mut out = Bounded::default();
     let _ = out.write_str(raw);
     out.0
-}
-
-/// `text` with every control character, and those that turn the direction of
-/// writing, replaced.
-pub(super) fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            c if c.is_control() => char::REPLACEMENT_CHARACTER,
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                char::REPLACEMENT_CHARACTER
-            }
-            c => c,
-        })
-        .collect()
 }
 
 #[cfg(test)]

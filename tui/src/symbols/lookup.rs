@@ -9,9 +9,10 @@ use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 use heaptop_protocol::callstack::Module;
 
 use super::cache::Cache;
-use super::demangle::{demangle, printable};
+use super::demangle::demangle;
 use super::files::{self, Checked, FileId, Files};
 use crate::session::names::Symbol;
+use crate::session::sane;
 
 /// A file with its parsed state.
 struct Reader {
@@ -80,7 +81,7 @@ impl Reader {
 fn expand(sym: &Sym<'_>, cache: &mut Cache) -> Vec<Symbol> {
     let mut symbol = |name: &str, at: Option<&CodeInfo<'_>>| Symbol {
         function: cache.intern(&demangle(name)),
-        file: at.map(|at| cache.intern(&printable(&at.to_path().to_string_lossy()))),
+        file: at.map(|at| cache.intern(&sane::clean(&at.to_path().to_string_lossy()))),
         line: at.and_then(|at| at.line),
     };
     let mut symbols = vec![symbol(&sym.name, sym.code_info.as_deref())];

@@ -91,13 +91,13 @@ fn listen_to_signals(mut signals: Signals, inbox: &Inbox, over: &Over) {
 }
 
 /// Where keys come from: the same place that the key parser reads.
-enum Keyboard {
+pub(super) enum Keyboard {
     Stdin(io::Stdin),
     Tty(OwnedFd),
 }
 
 impl Keyboard {
-    fn find() -> io::Result<Self> {
+    pub(super) fn find() -> io::Result<Self> {
         let stdin = io::stdin();
         if rustix::termios::isatty(&stdin) {
             return Ok(Self::Stdin(stdin));
@@ -105,7 +105,7 @@ impl Keyboard {
         Ok(Self::Tty(File::options().read(true).write(true).open("/dev/tty")?.into()))
     }
 
-    fn fd(&self) -> BorrowedFd<'_> {
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Stdin(stdin) => stdin.as_fd(),
             Self::Tty(fd) => fd.as_fd(),

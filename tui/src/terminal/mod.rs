@@ -30,6 +30,7 @@ mod silence;
 mod suspend;
 #[cfg(test)]
 mod tests;
+mod usable;
 
 use std::io;
 use std::sync::Arc;
@@ -40,6 +41,7 @@ use crate::source::inbox::{Event, Inbox, Signal};
 use input::Listeners;
 pub use live::run;
 use screen::Screen;
+pub use usable::usable;
 
 /// Shortest time between two drawings of what the target sends.
 const PACE: Duration = Duration::from_millis(100);

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::{format, text};
 use crate::app::keys::{BINDINGS, HELP_LINES};
-use crate::app::{App, Screen};
+use crate::app::{App, Screen, Typed, Wanted};
 use crate::export;
 
 /// The filter, while it is typed or holds.
@@ -16,7 +16,7 @@ pub fn filter(app: &App, area: Rect, frame: &mut Frame) {
         return;
     }
     let width = usize::from(area.width);
-    let Some((typed, cursor)) = app.prompt() else {
+    let Some((kind, typed, cursor)) = app.prompt() else {
         let filter = text::clean(&app.question().filter).into_owned();
         if !filter.is_empty() {
             let shown = text::keep_start(&filter, width.saturating_sub(9)).into_owned();
@@ -25,17 +25,20 @@ pub fn filter(app: &App, area: Rect, frame: &mut Frame) {
         return;
     };
     // The end is where one types.
-    let room = width.saturating_sub(5);
+    let (lead, hint) = match kind {
+        Typed::Filter(_) => (" / ", "  Enter keeps it, Esc takes it back"),
+        Typed::Mark => (" mark as ", "  Enter marks this moment, Esc does not"),
+    };
+    let room = width.saturating_sub(lead.len() + 2);
     let typed = text::clean(typed);
     let hidden = text::width(&typed).saturating_sub(room);
     let shown = text::keep_end(&typed, room).into_owned();
-    let hint = "  Enter keeps it, Esc takes it back";
-    let mut line = Line::from(vec![" / ".bold(), shown.clone().bold()]);
-    if text::width(&shown) + hint.len() + 4 < width {
+    let mut line = Line::from(vec![lead.bold(), shown.clone().bold()]);
+    if text::width(&shown) + hint.len() + lead.len() + 1 < width {
         line.push_span(hint.dim());
     }
     frame.render_widget(line, area);
-    let column = 3 + cursor.saturating_sub(hidden).min(room);
+    let column = lead.len() + cursor.saturating_sub(hidden).min(room);
     if column < width {
         frame.set_cursor_position(Position::new(area.x + column as u16, area.y));
     }
@@ -44,6 +47,9 @@ pub fn filter(app: &App, area: Rect, frame: &mut Frame) {
 /// Keys at the left, as many as fit; at the right how many rows there are.
 pub fn keys(app: &App, area: Rect, frame: &mut Frame) {
     let width = usize::from(area.width);
+    if let Some(wanted) = app.wanted() {
+        return question(wanted, area, frame);
+    }
     let count = count(app);
     let count = if text::width(&count) + 20 > width { String::new() } else { count };
     let room = width.saturating_sub(text::width(&count) + 1);
@@ -72,6 +78,23 @@ pub fn keys(app: &App, area: Rect, frame: &mut Frame) {
     let gap = width.saturating_sub(line.width() + text::width(&count));
     line.push_span(Span::raw(" ".repeat(gap)));
     line.push_span(Span::raw(count));
+    frame.render_widget(line, area);
+}
+
+/// A question in place of the keys: its answers are the keys that work now.
+fn question(wanted: Wanted, area: Rect, frame: &mut Frame) {
+    let width = usize::from(area.width);
+    let answers = if matches!(wanted, Wanted::Interval { .. }) {
+        ["  y yes  n no  + finer  - coarser", " y/n"]
+    } else {
+        ["  y yes  n no", " y/n"]
+    };
+    let [long, short] = wanted.question();
+    let forms = [(&long, answers[0]), (&short, answers[0]), (&short, answers[1])];
+    let fits = |(asked, answers): &(&String, &str)| 1 + text::width(asked) + answers.len() <= width;
+    let (asked, answers) = forms.into_iter().find(fits).unwrap_or(forms[2]);
+    let asked = text::keep_start(asked, width.saturating_sub(1 + answers.len()));
+    let line = Line::from(vec![" ".into(), asked.into_owned().bold(), Span::raw(answers)]);
     frame.render_widget(line, area);
 }
 

@@ -134,7 +134,7 @@ fn crumbs(callers: &Callers, metric: Metric, area: Rect, frame: &mut Frame) {
     let right = if text::width(&right) + 30 > width { String::new() } else { right };
     let room = width.saturating_sub(text::width(&right) + 3);
     let path: Vec<String> =
-        callers.crumbs.iter().map(|label| text::clean(&label.function).into_owned()).collect();
+        callers.crumbs.iter().map(|label| text::name(&label.function).into_owned()).collect();
     let path = text::keep_end(&path.join(" › "), room).into_owned();
     let gap = width.saturating_sub(1 + text::width(&path) + text::width(&right));
     let line =

@@ -170,12 +170,14 @@ fn items(app: &App) -> Vec<Item> {
             0 => String::new(),
             n => format!(", thinned {n}×"),
         };
-        push("", known(format!("{}{thinned}", format::interval(r))), 80);
+        let auto = if s.governed { " auto" } else { "" };
+        push("", known(format!("{}{auto}{thinned}", format::interval(r))), 80);
     }
     if let Some(rate) = s.samples_per_second {
         push("", known(format!("{} samples/s", format::count(rate, 3, Rounding::Nearest))), 60);
     }
-    push("cost", or_unknown(s.agent_cost.map(|c| known(format::cost(c)))), 50);
+    let cost = s.agent_cost.map(|c| known(format!("{} of a core", format::cost(c))));
+    push("cost", or_unknown(cost), 50);
     let loss = app.live().lost() > 0;
     let worth = if loss { 99 } else { 40 };
     items.push(Item { label: "dropped", value: dropped(app), dim: !loss, loss, worth });
@@ -194,35 +196,42 @@ fn dropped(app: &App) -> String {
     if said.is_empty() { "0".into() } else { said.join(", ") }
 }
 
-/// Breaks items into at most `lines` lines of `room` columns, leaving out those
-/// of least worth until they fit.
-fn flow(mut items: Vec<Item>, room: usize, gap: usize, lines: usize) -> Vec<Vec<Item>> {
-    loop {
-        let mut breaks = Vec::new();
-        let mut used = 0;
-        for (i, item) in items.iter().enumerate() {
-            let with = if used == 0 { item.width() } else { used + gap + item.width() };
-            if i == 0 || with > room {
-                breaks.push(i);
-                used = item.width();
-            } else {
-                used = with;
-            }
-        }
-        let too_wide = items.iter().any(|item| item.width() > room);
-        if breaks.len() <= lines && (!too_wide || items.len() == 1) {
-            let mut out = Vec::new();
-            for &at in breaks.iter().rev() {
-                out.push(items.split_off(at));
-            }
-            out.reverse();
-            return out;
-        }
-        let Some(least) = (0..items.len()).min_by_key(|&i| items[i].worth) else {
-            return Vec::new();
-        };
-        items.remove(least);
+/// Breaks items into at most `lines` lines of `room` columns. They are taken in the
+/// order of their worth, each that still finds room; the worthiest always does.
+fn flow(items: Vec<Item>, room: usize, gap: usize, lines: usize) -> Vec<Vec<Item>> {
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    order.sort_by_key(|&i| std::cmp::Reverse(items[i].worth));
+    let mut taken = vec![false; items.len()];
+    for (rank, &i) in order.iter().enumerate() {
+        taken[i] = true;
+        let widths = items.iter().zip(&taken).filter(|(_, taken)| **taken);
+        let fits = items[i].width() <= room
+            && breaks(widths.map(|(item, _)| item.width()), room, gap).len() <= lines;
+        taken[i] = rank == 0 || fits;
     }
+    let mut kept = taken.into_iter();
+    let mut items: Vec<Item> = items.into_iter().filter(|_| kept.next() == Some(true)).collect();
+    let mut out = Vec::new();
+    for at in breaks(items.iter().map(Item::width), room, gap).into_iter().rev() {
+        out.push(items.split_off(at));
+    }
+    out.reverse();
+    out
+}
+
+/// Where lines begin, when each is filled as far as it goes.
+fn breaks(widths: impl Iterator<Item = usize>, room: usize, gap: usize) -> Vec<usize> {
+    let mut breaks = Vec::new();
+    let mut used = 0;
+    for (i, width) in widths.enumerate() {
+        used = if i == 0 || used + gap + width > room {
+            breaks.push(i);
+            width
+        } else {
+            used + gap + width
+        };
+    }
+    breaks
 }
 
 /// In use since the target's start.

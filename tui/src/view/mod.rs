@@ -43,6 +43,9 @@ use ratatui::widgets::{Paragraph, Wrap};
 use crate::app::{App, Screen};
 use crate::session::Connection;
 
+/// The smallest screen that is drawn, in columns and rows.
+const LEAST: (u16, u16) = (20, 5);
+
 /// Where the parts of the screen are.
 struct Parts {
     title: Rect,
@@ -92,6 +95,9 @@ pub fn draw(app: &App, frame: &mut Frame) {
     if area.is_empty() {
         return;
     }
+    if area.width < LEAST.0 || area.height < LEAST.1 {
+        return too_small(area, frame);
+    }
     let parts = Parts::of(app, area);
     header::title(app, parts.title, frame);
     header::figures(app, parts.figures, frame);
@@ -106,6 +112,7 @@ pub fn draw(app: &App, frame: &mut Frame) {
     for rule in [parts.upper_rule, parts.lower_rule] {
         frame.render_widget(Line::from("─".repeat(usize::from(rule.width))).dim(), rule);
     }
+    hint(app, parts.lower_rule, frame);
     match app.screen() {
         Screen::Callsites(cursor) => callsites::draw(app, cursor, &parts, frame),
         Screen::Callers(callers) => callers::draw(app, callers, &parts, frame),
@@ -115,6 +122,33 @@ pub fn draw(app: &App, frame: &mut Frame) {
     bar::keys(app, parts.bar, frame);
     if app.options().ascii {
         plain::ascii(frame.buffer_mut());
+    }
+}
+
+/// Says why nothing is drawn, as far as it fits; keys work all the same.
+fn too_small(area: Rect, frame: &mut Frame) {
+    let (columns, rows) = LEAST;
+    let size = format!("{columns}x{rows}");
+    let sentences = [format!("heaptop needs {size}, q quits"), format!("needs {size}"), "…".into()];
+    let room = usize::from(area.width);
+    // Words are not broken: a sentence of several lines may need one more.
+    let lines =
+        |s: &String| text::width(s).div_ceil(room.max(1)) + usize::from(text::width(s) > room);
+    let fits = |s: &&String| {
+        lines(s) <= usize::from(area.height) && s.split(' ').all(|word| word.len() <= room)
+    };
+    let sentence = sentences.iter().find(fits).unwrap_or(&sentences[2]);
+    frame.render_widget(Paragraph::new(sentence.as_str()).wrap(Wrap { trim: true }), area);
+}
+
+/// What a finer R would give the selected row, in the rule below the rows.
+fn hint(app: &App, rule: Rect, frame: &mut Frame) {
+    let Some(hint) = app.hint().filter(|_| rule.height > 0) else { return };
+    let hint = format!(" selected row: {hint} ");
+    let width = text::width(&hint) as u16;
+    if width + 4 <= rule.width {
+        let x = rule.right() - width - 2;
+        frame.render_widget(Line::from(hint), Rect { x, width, ..rule });
     }
 }
 
@@ -170,5 +204,7 @@ fn why_empty(app: &App) -> String {
     }
 }
 
+#[cfg(test)]
+mod hostile_tests;
 #[cfg(test)]
 mod tests;

@@ -32,7 +32,7 @@ pub fn plain(title: &str, width: u16) -> Line<'static> {
 /// Name and location in exactly `width` columns.
 #[must_use]
 pub fn spans(label: &Label, width: usize) -> [Span<'static>; 2] {
-    let function = text::clean(&label.function);
+    let function = text::name(&label.function);
     let location = text::clean(&label.location);
     let name_wants = text::width(&function);
     let shown = if width >= WIDE {

@@ -71,6 +71,59 @@ fn a_filter_is_shown_while_it_is_typed_and_while_it_holds() {
 }
 
 #[test]
+fn a_question_stands_where_the_keys_were() {
+    let f = orders();
+    let last = |size, keys: &str| {
+        screen(&f.session, size, keys).lines().last().unwrap_or_default().to_owned()
+    };
+    assert_eq!(
+        last((100, 24), "+"),
+        " sample 1 in 32 KiB instead of 1 in 64 KiB, for all viewers?  y yes  n no  + finer  - coarser"
+    );
+    assert_eq!(last((60, 24), "-"), " sample 1 in 128 KiB?  y yes  n no  + finer  - coarser");
+    assert_eq!(last((20, 5), "x"), " stop sampling? y/n");
+    assert!(last((80, 24), "xn").contains("? help"));
+    assert!(last((60, 5), "M").contains("? help"), "too low for a line to type in");
+    assert!(screen(&f.session, (80, 24), "Mbefore").contains(" mark as before"));
+}
+
+#[test]
+fn the_header_says_how_it_samples_and_at_what_cost() {
+    let f = orders();
+    for size in [(80, 24), (120, 40), (160, 50), (300, 80)] {
+        let shown = screen(&f.session, size, "");
+        for figure in ["1 in 64 KiB", " samples/s", "cost 0.1 % of a core", "dropped 0"] {
+            assert!(shown.contains(figure), "{figure} at {size:?}:\n{shown}");
+        }
+    }
+}
+
+#[test]
+fn a_thin_row_says_what_a_finer_interval_would_give() {
+    let mut f = Fixture::new(512 << 10);
+    let (thin, thick) = (f.stack(&["main", "thin"]), f.stack(&["main", "thick"]));
+    for i in 0..100 {
+        (0..20).for_each(|_| _ = f.alloc(thick, 100));
+        if i % 5 == 0 {
+            f.alloc(thin, 100);
+        }
+        f.pass(0.5);
+    }
+    let shown = screen(&f.session, (80, 24), "G");
+    assert!(shown.contains("▸thin"), "{shown}");
+    // 0.4 samples a second: 384 in 58 s at a sixteenth of R, but that is 640 a second in all.
+    assert!(shown.contains("─ selected row: finer: R 32 KiB, ~60 s to ±10 % ──"), "{shown}");
+    assert!(!screen(&f.session, (80, 24), "g").contains("selected row"), "±4 % is fine");
+    assert!(!screen(&f.session, (40, 24), "G").contains("selected row"), "no room");
+    // It stands still with a paused screen.
+    let mut app = run(&f.session, (80, 24), "G ");
+    let before = text(&drawn(&app, (80, 24)));
+    f.pass(60.0);
+    app.update(Message::Refresh, &f.session);
+    assert_eq!(text(&drawn(&app, (80, 24))), before);
+}
+
+#[test]
 fn a_paused_screen_stays_while_the_stream_goes_on() {
     let mut f = orders();
     let size = (80, 24);
@@ -305,6 +358,18 @@ fn any_size_can_be_drawn() {
 }
 
 #[test]
+fn a_screen_too_small_says_so() {
+    let f = orders();
+    let shown = |width, height| screen(&f.session, (width, height), "");
+    assert_eq!(shown(40, 4).trim_end(), "heaptop needs 20x5, q quits");
+    assert_eq!(shown(19, 5).trim_end(), "heaptop needs 20x5,\nq quits");
+    assert_eq!(shown(11, 2).trim_end(), "needs 20x5");
+    assert_eq!(shown(6, 5).trim_end(), "needs\n20x5");
+    assert_eq!(shown(1, 1).trim_end(), "…");
+    assert!(shown(20, 5).contains("callsite"));
+}
+
+#[test]
 fn small_screens_keep_the_selected_row() {
     let f = orders();
     let shown = screen(&f.session, (20, 5), "G");
@@ -321,21 +386,21 @@ proptest! {
         ..ProptestConfig::default()
     })]
     #[test]
-    fn any_keys_at_any_size(steps in proptest::collection::vec((0u8..48, 0u16..130, 0u16..45), 1..60)) {
+    fn any_keys_at_any_size(steps in proptest::collection::vec((0u8..53, 0u16..130, 0u16..45), 1..60)) {
         let mut f = orders();
         let mut app = run(&f.session, (80, 24), "");
         let mut size = (80, 24);
-        let keys: Vec<char> = "12⇥⏎⎋↓→←jjkkggGGhl/sSmi oeyr?cache⏎".chars().collect();
+        let keys: Vec<char> = "12⇥⏎⎋↓→←jjkkggGGhl/sSmi oeyr?cache⏎+-xMn".chars().collect();
         for (choice, width, height) in steps {
             match choice {
-                0..40 => {
+                0..45 => {
                     let c = keys[usize::from(choice) % keys.len()];
                     press(&mut app, &f.session, &c.to_string());
                 }
-                40 => { app.update(key(KeyCode::PageDown), &f.session); }
-                41 => { app.update(key(KeyCode::PageUp), &f.session); }
-                42 => { app.update(Message::Paste("serve\n\x1b".into()), &f.session); }
-                43 => {
+                45 => { app.update(key(KeyCode::PageDown), &f.session); }
+                46 => { app.update(key(KeyCode::PageUp), &f.session); }
+                47 => { app.update(Message::Paste("serve\n\x1b".into()), &f.session); }
+                48 => {
                     let name = format!("site{width}");
                     let stack = f.stack(&["main", &name]);
                     f.alloc(stack, u64::from(height) * 10_000 + 1);

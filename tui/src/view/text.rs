@@ -2,36 +2,49 @@
 //! measured by grapheme, and what does not fit is cut with `…`.
 
 use std::borrow::Cow;
+
+pub use crate::session::sane::clean;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 /// Where text was cut.
 const CUT: &str = "…";
+/// Qualifications around each other that are taken off a name.
+const DEEPEST: usize = 8;
+/// What has no name, or one that nobody could see.
+const UNNAMED: &str = "(unnamed)";
+/// Names are shown up to so many bytes: no screen is as wide.
+const LONGEST: usize = 1024;
+
+/// The name of a function, a file or a program as it can be shown: [`clean`], cut in
+/// the middle where it is longer than any screen, and never empty.
+#[must_use]
+pub fn name(text: &str) -> Cow<'_, str> {
+    if text.trim().is_empty() {
+        return Cow::Borrowed(UNNAMED);
+    }
+    if text.len() <= LONGEST {
+        return clean(text);
+    }
+    let ends = |from: usize, down: bool| {
+        let mut at = from;
+        while !text.is_char_boundary(at) {
+            at = if down { at - 1 } else { at + 1 };
+        }
+        at
+    };
+    let head = &text[..ends(LONGEST / 2, true)];
+    let tail = &text[ends(text.len() - LONGEST / 2, false)..];
+    Cow::Owned(format!("{}{CUT}{}", clean(head), clean(tail)))
+}
 
 /// Columns of a terminal that `text` takes.
 #[must_use]
 pub fn width(text: &str) -> usize {
-    text.graphemes(true).map(UnicodeWidthStr::width).sum()
-}
-
-/// `text` with everything replaced that could move the cursor, hide itself or
-/// turn the direction of reading.
-#[must_use]
-pub fn clean(text: &str) -> Cow<'_, str> {
-    if text.chars().any(is_hostile) {
-        Cow::Owned(text.chars().map(|c| if is_hostile(c) { '\u{FFFD}' } else { c }).collect())
-    } else {
-        Cow::Borrowed(text)
+    if text.bytes().all(|b| (b' '..=b'~').contains(&b)) {
+        return text.len();
     }
-}
-
-/// Controls, line and paragraph separators, marks of direction, invisible ones.
-#[must_use]
-pub fn is_hostile(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
-            | '\u{061C}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}')
+    text.graphemes(true).map(UnicodeWidthStr::width).sum()
 }
 
 /// The beginning of `text`, in at most `columns`.
@@ -81,25 +94,30 @@ pub fn keep_path(path: &str, columns: usize) -> Cow<'_, str> {
 /// comes next, the modules between go first.
 #[must_use]
 pub fn keep_name(name: &str, columns: usize) -> Cow<'_, str> {
+    keep_name_within(name, columns, DEEPEST)
+}
+
+/// `depth`: how many qualifications may still be taken off, one around the other.
+fn keep_name_within(name: &str, columns: usize, depth: usize) -> Cow<'_, str> {
     if width(name) <= columns {
         return Cow::Borrowed(name);
     }
-    if let Some(short) = without_qualification(name) {
-        return Cow::Owned(keep_name(&short, columns).into_owned());
+    if depth > 0
+        && let Some(short) = without_qualification(name)
+    {
+        return Cow::Owned(keep_name_within(&short, columns, depth - 1).into_owned());
     }
     let cuts = path_separators(name);
     if let Some(&first) = cuts.first() {
         let head = &name[..first];
         // The longest tail that fits behind the crate, then one alone.
-        for with_head in [true, false] {
-            for &cut in &cuts {
-                let tail = &name[cut..];
-                let short =
-                    if with_head { format!("{head}::{CUT}{tail}") } else { format!("{CUT}{tail}") };
-                let worth_it = !with_head || cut > first;
-                if worth_it && width(&short) <= columns {
-                    return Cow::Owned(short);
-                }
+        for lead in [format!("{head}::{CUT}"), CUT.to_owned()] {
+            let Some(room) = columns.checked_sub(width(&lead)) else { continue };
+            // A later cut leaves less.
+            let at = cuts.partition_point(|&cut| width(&name[cut..]) > room);
+            let at = if lead == CUT { at } else { at.max(1) };
+            if let Some(&cut) = cuts.get(at) {
+                return Cow::Owned(format!("{lead}{}", &name[cut..]));
             }
         }
         // Not even the last segment fits: its beginning names the function.
@@ -213,10 +231,23 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn controls_and_tricks_are_replaced() {
-        assert_eq!(clean("a\x1b[31mb\n"), "a\u{FFFD}[31mb\u{FFFD}");
-        assert_eq!(clean("x\u{202E}y"), "x\u{FFFD}y");
-        assert!(matches!(clean("plain naïve 名"), Cow::Borrowed(_)));
+    fn names_are_bounded_and_never_empty() {
+        for nothing in ["", " ", "\u{3000}", "\n\t"] {
+            assert_eq!(name(nothing), UNNAMED);
+        }
+        assert_eq!(name("a\x1b[31mb\n"), "a\u{FFFD}[31mb\u{FFFD}");
+        let long = name(&format!("head{}tail", "é".repeat(5000))).into_owned();
+        assert!(long.starts_with("headé") && long.ends_with("étail") && long.contains("é…é"));
+        assert!(long.len() <= LONGEST + CUT.len());
+    }
+
+    #[test]
+    fn a_name_of_many_parts_is_cut_at_once() {
+        // Quadratic in its parts, this would take minutes.
+        let parts = "a::".repeat(20_000) + "end";
+        assert_eq!(keep_name(&parts, 12), "a::…::a::end");
+        let nested = format!("{}a{}::b", "<".repeat(20_000), ">".repeat(20_000));
+        assert!(width(&keep_name(&nested, 30)) <= 30);
     }
 
     #[test]

@@ -115,6 +115,12 @@ pub fn prime() {
     capture(&mut stack, mark(), MAX_DEPTH);
 }
 
+/// In a forked child: what other threads of the parent were at is free again.
+pub fn after_fork() {
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    scratch::after_fork();
+}
+
 /// Code may have been unloaded: what is known of addresses is forgotten.
 pub fn forget() {
     cfi::forget();

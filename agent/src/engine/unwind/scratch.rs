@@ -45,6 +45,13 @@ pub fn prime() {
     }
 }
 
+/// In a forked child, where the threads that had taken the stacks are not.
+pub fn after_fork() {
+    for taken in &TAKEN[..] {
+        taken.store(false, Relaxed);
+    }
+}
+
 /// Runs `f` on another stack, if one is to be had. `f` must not unwind, and must
 /// not use much of the stack if none is.
 #[inline(never)]

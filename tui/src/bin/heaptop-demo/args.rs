@@ -16,6 +16,10 @@ pub struct Args {
     /// Stop when standard input ends: so that it never outlives who started it.
     #[arg(long)]
     pub until_stdin_ends: bool,
+    /// Do a fixed amount of work, print exact counters, and rest until standard
+    /// input ends: what `heaptop demo --prove` measures.
+    #[arg(long, conflicts_with_all = ["run_for", "leak"])]
+    pub proof: bool,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

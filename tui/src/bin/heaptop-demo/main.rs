@@ -15,6 +15,8 @@
 //! signals       waits for SIGINT and SIGTERM (stop), SIGUSR1 (print the truth)
 //! ```
 //!
+//! With `--proof` it does a fixed amount of work instead: see [`proof`].
+//!
 //! Its blocks are at most 2 KiB, so that they are born young, and their sizes
 //! within a function lie within 16:1, so that object counts have intervals. The
 //! truth is kept in [`truth`] and printed at exit and on SIGUSR1. The loops are
@@ -22,6 +24,7 @@
 
 mod args;
 mod pace;
+mod proof;
 mod service;
 mod truth;
 
@@ -44,6 +47,9 @@ fn main() -> std::io::Result<()> {
     // The agent starts by itself; asked here, it says why it is off.
     if let Err(off) = heaptop_agent::start() {
         eprintln!("heaptop-demo: {off}");
+    }
+    if args.proof {
+        return proof::run();
     }
     let signals = Signals::new([SIGINT, SIGTERM, SIGUSR1])?;
     if args.until_stdin_ends {
@@ -75,7 +81,8 @@ fn run(args: &Args, mut signals: Signals) -> std::io::Result<()> {
         std::thread::Builder::new().name("signals".into()).spawn_scoped(scope, move || {
             for signal in signals.forever() {
                 if signal == SIGUSR1 {
-                    running.paused(|| truth::print("signal", started.elapsed()));
+                    running
+                        .paused(|| truth::print("signal", started.elapsed(), service::CALLSITES));
                 } else {
                     running.stop();
                 }
@@ -91,6 +98,6 @@ fn run(args: &Args, mut signals: Signals) -> std::io::Result<()> {
         handle.close();
         Ok::<(), std::io::Error>(())
     })?;
-    truth::print("exit", started.elapsed());
+    truth::print("exit", started.elapsed(), service::CALLSITES);
     Ok(())
 }

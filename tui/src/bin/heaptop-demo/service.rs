@@ -6,8 +6,15 @@
 //! helper of ours in between, inlined or not, would be their callsite.
 
 use crate::pace::{Owed, Running};
-use crate::truth::{Block, FILL_CACHE, FORGET_SESSION, SERVE_REQUEST};
+use crate::truth::{Block, Counters};
 use std::hint::black_box;
+
+static SERVE_REQUEST: Counters = Counters::new("serve_request", false);
+static FILL_CACHE: Counters = Counters::new("fill_cache", true);
+static FORGET_SESSION: Counters = Counters::new("forget_session", true);
+
+/// All that it counts.
+pub const CALLSITES: &[&Counters] = &[&SERVE_REQUEST, &FILL_CACHE, &FORGET_SESSION];
 
 /// Requests per second and worker. 24 buffers of 500 bytes each: 5 MiB/s.
 const REQUESTS_PER_SECOND: f64 = 400.0;
@@ -20,11 +27,16 @@ const CACHE_PAGES: usize = 8000;
 const MOST_LEAKED: u64 = 1 << 30;
 
 /// A linear congruential generator (Knuth's MMIX): sizes need no better one.
-struct Sizes(u64);
+pub struct Sizes(u64);
 
 impl Sizes {
-    /// A size between `low` and `high`.
-    fn between(&mut self, low: usize, high: usize) -> usize {
+    /// The sequence of this seed.
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A size between `low` and `high`, both included.
+    pub fn between(&mut self, low: usize, high: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         low + (self.0 >> 33) as usize % (high - low + 1)
@@ -34,7 +46,7 @@ impl Sizes {
 /// Serves requests until the end; `leak` bytes per second are lost on the way.
 #[inline(never)]
 pub fn worker_loop(running: &Running, worker: u64, leak: u64) {
-    let mut sizes = Sizes(worker);
+    let mut sizes = Sizes::new(worker);
     let mut requests = Owed::new(REQUESTS_PER_SECOND);
     let mut leaks = Owed::new(leak as f64);
     let mut to_leak = 0;
@@ -102,7 +114,7 @@ fn forget_session(sizes: &mut Sizes) -> u64 {
 /// Keeps the cache full, until the end. It stays for the last count.
 #[inline(never)]
 pub fn cache_loop(running: &Running) {
-    let mut sizes = Sizes(77);
+    let mut sizes = Sizes::new(77);
     let mut pages = Vec::with_capacity(CACHE_PAGES);
     pages.resize_with(CACHE_PAGES, || None);
     let mut next = 0;

@@ -32,10 +32,6 @@ pub struct Counters {
     keeps: bool,
 }
 
-pub static SERVE_REQUEST: Counters = Counters::new("serve_request", false);
-pub static FILL_CACHE: Counters = Counters::new("fill_cache", true);
-pub static FORGET_SESSION: Counters = Counters::new("forget_session", true);
-
 /// A block and what is known of it.
 pub struct Block {
     bytes: Box<[u8]>,
@@ -71,7 +67,8 @@ impl Block {
 }
 
 impl Counters {
-    const fn new(name: &'static str, keeps: bool) -> Self {
+    /// Those of `name`; `keeps`: what of it lives counts as older than N.
+    pub const fn new(name: &'static str, keeps: bool) -> Self {
         Self {
             name,
             allocated_bytes: AtomicU64::new(0),
@@ -105,8 +102,7 @@ impl Counters {
 }
 
 /// Prints the truth: a line that announces it, and a line for each function.
-pub fn print(why: &str, at: Duration) {
-    let functions = [&SERVE_REQUEST, &FILL_CACHE, &FORGET_SESSION];
+pub fn print(why: &str, at: Duration, functions: &[&Counters]) {
     let mut text = format!(
         "{{\"truth\":\"{why}\",\"at_s\":{:.3},\"functions\":{}}}",
         at.as_secs_f64(),

@@ -312,10 +312,9 @@ impl<'a> Bytes<'a> {
     pub fn input(&mut self) -> Option<Input> {
         Some(match self.below(20) {
             kind @ 0..15 => Input::Agent(self.message(kind)),
-            15 | 16 => Input::Names(self.many(6, |b| Named {
-                frame: b.frame(),
-                symbols: b.many(4, Self::symbol),
-            })),
+            15 | 16 => Input::Names(
+                self.many(6, |b| Named { frame: b.frame(), symbols: b.many(4, Self::symbol) }),
+            ),
             17 => Input::Connection(match self.below(4) {
                 0 => Connection::Connecting,
                 1 => Connection::Connected,

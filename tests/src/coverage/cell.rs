@@ -195,7 +195,7 @@ fn once(
             watch.free(program, blocks.end as u32);
             if second + 1 == SECONDS && watch.finer > 1 {
                 watch.report(second + 1);
-                watch.target.thin(interval(1));
+                watch.target.thin(interval(shape.condition.thinned_to()));
             }
             watch.report(second + 1);
         }

@@ -10,7 +10,7 @@ use super::estimate::survival::{Mass, Table, bucket};
 use super::estimate::what_if::{Blur, what_if};
 use super::figures::{Change, Followed, Ratio};
 use super::lives::{End, Lives};
-use heaptop_protocol::estimate::Weight;
+use heaptop_protocol::estimate::{Interval, Weight};
 use heaptop_protocol::totals::Total;
 
 /// Most bytes that a thread has allocated and not booked on G yet.
@@ -112,8 +112,11 @@ impl Session {
         let mut table = Table::default();
         let (mut dead, mut elsewhere) = (0.0, 0.0);
         let taken = |size: u64, stack: u32| size <= most && wanted(stack);
-        // The variance of a block that was sure to be seen is none.
-        let mass = |w: Weight| Mass { w: w.bytes, w2: w.bytes_variance };
+        // Where all blocks are seen nothing is left to chance. Elsewhere blocks that were
+        // sure to be seen stand for others of their kind too: those of a time when R
+        // was coarser, of which none may have been seen.
+        let exact = self.course.sight().interval == Some(Interval::EXACT);
+        let mass = |w: Weight| Mass { w: w.bytes, w2: if exact { 0.0 } else { w.bytes * w.bytes } };
         let enter = |table: &mut Table, born: u64, seen: u64, mass: Mass| {
             let seen = if born < since { seen.max(since) } else { seen };
             if seen > born {

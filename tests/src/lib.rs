@@ -8,6 +8,7 @@
 //! names      from callstacks to functions
 //! truth      what targets print about themselves
 //! terminal   the real viewer in a pseudo-terminal
+//! impostor   a peer that is no agent
 //! http       a bounded load for the HTTP server
 //! usage      CPU time of a child
 //! ```
@@ -19,6 +20,7 @@ pub mod binaries;
 pub mod client;
 pub mod deadline;
 pub mod http;
+pub mod impostor;
 pub mod names;
 pub mod target;
 pub mod terminal;

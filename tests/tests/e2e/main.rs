@@ -9,3 +9,8 @@ mod near;
 mod prove;
 mod shown;
 mod viewer;
+mod viewer_commands;
+mod viewer_manners;
+mod viewer_names;
+mod viewer_peers;
+mod viewer_sizes;

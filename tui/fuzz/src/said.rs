@@ -205,7 +205,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    fn hello(&mut self) -> Hello {
+    pub fn hello(&mut self) -> Hello {
         Hello {
             magic: MAGIC,
             version: VERSION,
@@ -230,6 +230,8 @@ impl<'a> Bytes<'a> {
             cycle: self.number(),
             sampling: [Sampling::On, Sampling::Paused, Sampling::Stopped][self.below(3)],
             interval: self.interval(),
+            coarsest: self.interval(),
+            governed: self.flag(),
             samples: self.number(),
             totals: self.totals(),
             live_blocks: self.number(),

@@ -12,7 +12,8 @@ use std::ffi::CStr;
 /// Settings made in the program's source; the environment wins over them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Builder {
-    pub(crate) interval_bytes: u64,
+    /// `None`: the governor moves R.
+    pub(crate) interval_bytes: Option<u64>,
     pub(crate) nursery_bytes: u64,
     pub(crate) max_young_bytes: u64,
     pub(crate) phase_bytes: Option<u64>,
@@ -25,7 +26,7 @@ pub(crate) struct Builder {
 impl Builder {
     /// The defaults.
     pub const DEFAULT: Self = Self {
-        interval_bytes: Interval::DEFAULT.bytes() as u64,
+        interval_bytes: None,
         nursery_bytes: Nursery::DEFAULT_BYTES,
         max_young_bytes: Nursery::DEFAULT_MAX_YOUNG_BYTES,
         phase_bytes: None,
@@ -37,7 +38,7 @@ impl Builder {
 }
 
 /// The environment variables, in the order of [`Notices`]' bits.
-const VARIABLES: [&CStr; 9] = [
+const VARIABLES: [&CStr; 10] = [
     c"HEAPTOP",
     c"HEAPTOP_INTERVAL",
     c"HEAPTOP_NURSERY",
@@ -47,11 +48,12 @@ const VARIABLES: [&CStr; 9] = [
     c"HEAPTOP_MEMORY",
     c"HEAPTOP_SEED",
     c"HEAPTOP_NAME",
+    c"HEAPTOP_FOLLOW",
 ];
 
-const WANTED: [&str; 9] = [
+const WANTED: [&str; 10] = [
     "on, off or dormant",
-    "a size from 1 byte to 4 GiB, such as 512K",
+    "auto, or a size from 1 byte to 4 GiB, such as 512K",
     "a size of at least 1 byte, such as 2M",
     "a size, such as 2K",
     "a size, such as 0",
@@ -59,6 +61,7 @@ const WANTED: [&str; 9] = [
     "a size from 1M to 64G, such as 64M",
     "a number",
     "text in UTF-8",
+    "1 or 0",
 ];
 
 /// As much of an unusable value is quoted.
@@ -89,13 +92,19 @@ impl Notices {
 
 /// Settings in force.
 #[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches that have nothing to do with each other"
+)]
 pub(crate) struct Settings {
     /// Do nothing at all.
     pub off: bool,
     /// Start without sampling.
     pub dormant: bool,
-    /// R.
+    /// R, to begin with where it is governed.
     pub interval: Interval,
+    /// Whether the governor moves it.
+    pub governed: bool,
     /// N in bytes.
     pub nursery_bytes: u64,
     /// Largest young block in bytes.
@@ -110,6 +119,8 @@ pub(crate) struct Settings {
     pub seed: Option<u64>,
     /// Name; empty: the executable's.
     pub name: &'static str,
+    /// Forked children get an agent of their own.
+    pub follow: bool,
     /// What was unusable.
     pub notices: Notices,
 }
@@ -119,11 +130,13 @@ const MEMORY_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=64 << 30;
 impl Settings {
     /// The builder's settings.
     pub fn from_builder(b: &Builder) -> Self {
+        let fixed = b.interval_bytes.and_then(Interval::new);
         let memory = (b.memory_bytes as u64).clamp(*MEMORY_BYTES.start(), *MEMORY_BYTES.end());
         Self {
             off: false,
             dormant: false,
-            interval: Interval::new(b.interval_bytes).unwrap_or(Interval::DEFAULT),
+            interval: fixed.unwrap_or(Interval::DEFAULT),
+            governed: fixed.is_none(),
             nursery_bytes: b.nursery_bytes.max(1),
             max_young_bytes: b.max_young_bytes,
             phase_bytes: b.phase_bytes,
@@ -131,6 +144,7 @@ impl Settings {
             memory_bytes: memory as usize,
             seed: b.seed,
             name: b.name,
+            follow: false,
             notices: Notices::default(),
         }
     }
@@ -143,7 +157,7 @@ impl Settings {
         Self::read(builder, |name| unsafe { sys::environment(name) })
     }
 
-    fn read(builder: &Builder, variable: impl Fn(&CStr) -> &'static [u8]) -> Self {
+    pub(crate) fn read(builder: &Builder, variable: impl Fn(&CStr) -> &'static [u8]) -> Self {
         let mut s = Self::from_builder(builder);
         let mut bad = 0;
         for (i, name) in VARIABLES.into_iter().enumerate() {
@@ -164,7 +178,10 @@ impl Settings {
                 b"dormant" => self.dormant = true,
                 _ => return None,
             },
-            1 => self.interval = Interval::new(size(value)?)?,
+            1 if value == b"auto" => {
+                (self.interval, self.governed) = (Interval::DEFAULT, true);
+            }
+            1 => (self.interval, self.governed) = (Interval::new(size(value)?)?, false),
             2 => self.nursery_bytes = size(value).filter(|&n| n > 0)?,
             3 => self.max_young_bytes = size(value)?,
             4 => self.phase_bytes = Some(size(value)?),
@@ -177,7 +194,12 @@ impl Settings {
                 self.memory_bytes = bytes as usize;
             }
             7 => self.seed = Some(number(value)?),
-            _ => self.name = std::str::from_utf8(value).ok()?,
+            8 => self.name = std::str::from_utf8(value).ok()?,
+            _ => match value {
+                b"1" => self.follow = true,
+                b"0" => self.follow = false,
+                _ => return None,
+            },
         }
         Some(())
     }
@@ -194,7 +216,7 @@ fn number(digits: &[u8]) -> Option<u64> {
 }
 
 /// A size in bytes, with or without a binary suffix.
-fn size(text: &[u8]) -> Option<u64> {
+pub(crate) fn size(text: &[u8]) -> Option<u64> {
     let end = text.iter().position(|c| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, suffix) = text.split_at_checked(end)?;
     let unit = match suffix {
@@ -225,6 +247,7 @@ mod tests {
             (524_288, 2 << 20, 2048)
         );
         assert_eq!((s.depth, s.memory_bytes, s.off, s.dormant), (128, 64 << 20, false, false));
+        assert!(s.governed);
         assert_eq!(s.notices, Notices::default());
     }
 
@@ -240,12 +263,19 @@ mod tests {
             (c"HEAPTOP_MEMORY", "1G"),
             (c"HEAPTOP_SEED", "7"),
             (c"HEAPTOP_NAME", "orders"),
+            (c"HEAPTOP_FOLLOW", "1"),
         ]);
         assert!(s.dormant && !s.off);
         assert_eq!((s.interval.bytes(), s.nursery_bytes, s.max_young_bytes), (16384, 1 << 20, 512));
         assert_eq!((s.phase_bytes, s.depth, s.memory_bytes), (Some(0), 10, 1 << 30));
         assert_eq!((s.seed, s.name, s.notices), (Some(7), "orders", Notices(0)));
+        assert!(s.follow && !read(&[]).follow);
+        assert!(!s.governed, "a set interval is a fixed one");
         assert!(read(&[(c"HEAPTOP", "off")]).off);
+        let fixed = Builder { interval_bytes: Some(1), ..Builder::DEFAULT };
+        assert!(!Settings::from_builder(&fixed).governed);
+        let auto = Settings::read(&fixed, |n| if n == c"HEAPTOP_INTERVAL" { b"auto" } else { b"" });
+        assert_eq!((auto.interval, auto.governed), (Interval::DEFAULT, true));
     }
 
     #[test]
@@ -260,6 +290,7 @@ mod tests {
         ]);
         assert_eq!(s.notices, Notices(0b1110_0111));
         assert_eq!((s.interval, s.depth, s.seed), (Interval::DEFAULT, 128, None));
+        assert!(s.governed);
         let said = s.notices.sentences();
         assert_eq!(said.len(), 6);
         assert!(said[1].contains("HEAPTOP_INTERVAL") && said[1].contains("512K"), "{said:?}");

@@ -15,9 +15,9 @@
 //! allocator, `Heaptop::new(other)`.
 //!
 //! What it does to the program: it adds a subtraction to each allocation and a
-//! look-up to each free, and at each sampled block, one in 512 KiB by default,
+//! look-up to each free, and at each sampled block, one in 512 KiB to begin with,
 //! records a callstack. It never blocks the program, ends it, or signals it; in
-//! forked children it is silent. Sampled blocks stay where the wrapped allocator
+//! forked children it is silent, unless they are to be followed. Sampled blocks stay where the wrapped allocator
 //! put them.
 //!
 //! # Configuration
@@ -27,7 +27,7 @@
 //! | variable | meaning | default |
 //! |---|---|---|
 //! | `HEAPTOP` | `on`; `off`: the agent does nothing at all; `dormant`: it is there, and samples nothing until a viewer's command (`SetSampling`) has it start | `on` |
-//! | `HEAPTOP_INTERVAL` | R: mean bytes between samples; 1 records every block exactly | `512K` |
+//! | `HEAPTOP_INTERVAL` | R: mean bytes between samples; 1 records every block exactly; `auto`: from 16 KiB to 4 MiB, as fine as half a percent of the CPU and 2,000 samples a second allow | `auto` |
 //! | `HEAPTOP_NURSERY` | N: size of the virtual minor heap | `2M` |
 //! | `HEAPTOP_MAX_YOUNG` | largest block that is born young | `2K` |
 //! | `HEAPTOP_PHASE` | φ: where in the first minor cycle the clock begins | random |
@@ -35,6 +35,7 @@
 //! | `HEAPTOP_MEMORY` | bound of the agent's memory, from 1 MiB on | `64M` |
 //! | `HEAPTOP_SEED` | seed of the random numbers | random |
 //! | `HEAPTOP_NAME` | what the viewer calls the program | its executable |
+//! | `HEAPTOP_FOLLOW` | `1`: forked children get an agent and a socket of their own, with what they allocate themselves; see also [`after_fork`] | `0` |
 //! | `HEAPTOP_DIR` | directory of the socket | `$XDG_RUNTIME_DIR/heaptop`, else `heaptop-UID` in the temporary directory |
 //!
 //! Sizes are bytes, or have a suffix: `K`, `KB`, `KiB`, and likewise M and G, all
@@ -50,7 +51,13 @@
 
 mod config;
 mod engine;
+#[cfg(feature = "simulate")]
+#[doc(hidden)]
+pub mod simulate;
 mod stream;
+
+#[cfg(fuzzing)]
+pub mod fuzzing;
 
 use config::Builder;
 use engine::hook;
@@ -87,7 +94,9 @@ pub fn start() -> Result<&'static Path, Off> {
                 "the system refused the agent's memory: lower HEAPTOP_MEMORY or raise the limit"
             }
             WhyOff::NoForkMark => "this kernel has no MADV_WIPEONFORK: Linux 4.14 is needed",
-            WhyOff::Forked => "this is a forked child: it is not followed",
+            WhyOff::Forked => {
+                "this is a forked child: call heaptop_agent::after_fork() in it, or set HEAPTOP_FOLLOW=1"
+            }
         }
         .to_owned()));
     }
@@ -104,24 +113,59 @@ pub fn start() -> Result<&'static Path, Off> {
     }
 }
 
+/// In a forked child: gives it an agent of its own, which begins with what the child
+/// allocates from now on, and tells the path of its socket. Where `HEAPTOP_FOLLOW=1`
+/// is set, each forked child does so by itself. Elsewhere it does nothing but what
+/// [`start`] does. Call it where `fork` has returned, as a daemon does that forked
+/// itself into the background.
+pub fn after_fork() -> Result<&'static Path, Off> {
+    if domain::here(domain::Domain::enter) {
+        if Engine::start_in_child()
+            && let Some(engine) = Engine::running()
+        {
+            start_agent(engine);
+        }
+        domain::here(domain::Domain::leave);
+    }
+    start()
+}
+
+/// Starts the agent's thread. The calling thread is in the engine.
+fn start_agent(engine: &'static Engine) {
+    domain::here(|d| d.set_agents(true));
+    // Under a tight limit the program may have what there is. Nothing can wait for
+    // memory here, as the agent's thread does.
+    let room = own::there_are(SETUP_BYTES + engine.memory_bytes / SETUP_SHARE);
+    // SAFETY: the constructor and those who have just made an engine come here, with
+    // it, once.
+    if !room || unsafe { stream::start(engine) }.is_err() {
+        engine.set_rate(engine.interval(), false);
+    }
+    domain::here(|d| d.set_agents(false));
+}
+
+/// What the agent's thread and its books take from the system besides the region
+/// when they are set up, at most: so much, and this share of the bound.
+const SETUP_BYTES: usize = 1 << 20;
+const SETUP_SHARE: usize = 128;
+
 /// Runs before `main`: sets the engine up, if the program's allocator is ours,
 /// and starts the agent's thread, neither of them inside an allocation.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = {
     extern "C" fn constructor() {
+        // The atomics of a model exist in a model only.
+        if cfg!(loom) {
+            return;
+        }
         // An allocation that no compiler may leave out: the first stop.
         drop(std::hint::black_box(Box::new(std::hint::black_box(0u8))));
         let Some(engine) = Engine::running() else { return };
         // What the unwinder and the thread set up once is none of the program's.
         let entered = domain::here(domain::Domain::enter);
         unwind::prime();
-        domain::here(|d| d.set_agents(true));
-        // SAFETY: constructors run once.
-        if unsafe { stream::start(engine) }.is_err() {
-            engine.set_rate(engine.interval(), false);
-        }
-        domain::here(|d| d.set_agents(false));
+        start_agent(engine);
         if entered {
             domain::here(domain::Domain::leave);
         }
@@ -152,11 +196,12 @@ impl<A> Heaptop<A> {
         Self { inner, settings: Builder::DEFAULT }
     }
 
-    /// R, the mean bytes between samples. 1 records every block exactly. 0, and
-    /// 4 GiB and more, mean the default: 512 KiB.
+    /// A fixed R, the mean bytes between samples. 1 records every block exactly. 0,
+    /// and 4 GiB and more, mean the default: R is moved as the program's pace and the
+    /// agent's budget ask for.
     #[must_use]
     pub const fn interval_bytes(mut self, bytes: u64) -> Self {
-        self.settings.interval_bytes = bytes;
+        self.settings.interval_bytes = Some(bytes);
         self
     }
 
@@ -223,11 +268,11 @@ impl<A: GlobalAlloc> Heaptop<A> {
             // SAFETY: the caller's contract is passed on as it is.
             return unsafe { own::alloc(layout, false) };
         }
-        let marker = 0u8;
-        let stop = hook::stop(layout.size(), &self.settings);
+        let mark = unwind::mark();
+        let stop = hook::stop(layout.size(), &self.settings, start_agent);
         // SAFETY: the caller's contract is passed on as it is.
         let block = unsafe { self.inner.alloc(layout) };
-        stop.end(block, cause(layout, Cause::Malloc), 0, &raw const marker);
+        stop.end(block, cause(layout, Cause::Malloc), 0, mark);
         block
     }
 
@@ -238,11 +283,11 @@ impl<A: GlobalAlloc> Heaptop<A> {
             // SAFETY: as above.
             return unsafe { own::alloc(layout, true) };
         }
-        let marker = 0u8;
-        let stop = hook::stop(layout.size(), &self.settings);
+        let mark = unwind::mark();
+        let stop = hook::stop(layout.size(), &self.settings, start_agent);
         // SAFETY: as above.
         let block = unsafe { self.inner.alloc_zeroed(layout) };
-        stop.end(block, cause(layout, Cause::Calloc), 0, &raw const marker);
+        stop.end(block, cause(layout, Cause::Calloc), 0, mark);
         block
     }
 
@@ -274,10 +319,10 @@ impl<A: GlobalAlloc> Heaptop<A> {
             // SAFETY: as above.
             return unsafe { own::realloc(ptr, layout, new_size) };
         }
-        let marker = 0u8;
+        let mark = unwind::mark();
         let taken = if hook::may_hold(ptr as usize) { hook::take(ptr as usize) } else { None };
         let replaces = taken.as_ref().map_or(0, |t| t.id);
-        let stop = reached.then(|| hook::stop(new_size, &self.settings));
+        let stop = reached.then(|| hook::stop(new_size, &self.settings, start_agent));
         // SAFETY: as above.
         let block = unsafe { self.inner.realloc(ptr, layout, new_size) };
         // The death first, so that its number is below the birth's.
@@ -287,7 +332,7 @@ impl<A: GlobalAlloc> Heaptop<A> {
             None => {}
         }
         if let Some(stop) = stop {
-            stop.end(block, Cause::Realloc, replaces, &raw const marker);
+            stop.end(block, Cause::Realloc, replaces, mark);
         }
         block
     }

@@ -6,6 +6,7 @@
 //! totals ───────┘
 //! estimate: the weight of a sampled block, used at both ends
 //! endpoint: where sockets are looked for
+//! remains: the agent's memory, as it is read after the target's death
 //! ```
 //!
 //! Deliberately absent: sockets, files, clocks. [`codec`] alone names the
@@ -23,6 +24,7 @@ pub mod event;
 pub mod frame;
 pub mod ids;
 pub mod message;
+pub mod remains;
 pub mod totals;
 
 /// Version of the conversation. A peer with another major version is refused

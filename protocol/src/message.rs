@@ -122,6 +122,10 @@ pub struct Status {
     pub sampling: Sampling,
     /// R in force.
     pub interval: Interval,
+    /// The coarsest R that blocks in the totals may have been sampled with.
+    pub coarsest: Interval,
+    /// Whether the agent's governor moves R.
+    pub governed: bool,
     /// Samples taken, ever.
     pub samples: u64,
     /// Totals over all callstacks.
@@ -280,6 +284,21 @@ pub struct Mark {
     pub label: String,
 }
 
+/// Where the agent's memory can be opened, by who may look into the target: it
+/// outlives the target, and [`crate::remains`] says how it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct Memory {
+    /// The target's descriptor of it.
+    pub fd: u32,
+    /// The thread whose descriptor it is in any case, by its number in the target's own
+    /// namespace.
+    pub tid: u32,
+    /// The file's device, by which it is known.
+    pub device: u64,
+    /// The file's inode.
+    pub inode: u64,
+}
+
 /// The viewer's first message.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct ViewerHello {
@@ -294,8 +313,8 @@ pub struct ViewerHello {
 /// Wanted: another sampling interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct SetInterval {
-    /// R.
-    pub interval: Interval,
+    /// R; `None`: as the agent's governor thinks fit.
+    pub interval: Option<Interval>,
 }
 
 /// Wanted: sampling on or off.
@@ -424,6 +443,8 @@ messages! {
         14 Stopped(Stopped),
         /// A named moment.
         15 Mark(Mark),
+        /// Where the agent's memory is.
+        16 Memory(Memory),
     }
 }
 

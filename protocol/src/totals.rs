@@ -5,7 +5,8 @@ use crate::codec::{Decode, Encode};
 use crate::estimate::Weight;
 use crate::ids::StackId;
 
-/// Moments of a set of weights.
+/// Moments of a set of weights. The layout in memory is that of [`crate::remains`].
+#[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Default, Encode, Decode)]
 pub struct Moments {
     /// Σw: the estimate.
@@ -54,6 +55,7 @@ impl Moments {
 /// Blocks may leave again ([`Total::sub`]): `largest`, `smallest_size` and
 /// `largest_size` then stay as bounds until the set is empty, when everything
 /// starts anew, so that no rounding is left behind.
+#[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Default, Encode, Decode)]
 pub struct Total {
     /// Sampled blocks in the set.
@@ -122,6 +124,7 @@ impl Total {
 }
 
 /// The four sets kept for each callstack, and for the whole process.
+#[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Default, Encode, Decode)]
 pub struct Totals {
     /// Blocks that live.

@@ -4,62 +4,13 @@
 //! The memory is measured by a counting allocator, per thread, so that tests
 //! which run beside each other do not count for each other.
 
+mod counting;
 mod samples;
 
+use counting::{BOUND, peak_of};
 use heaptop_protocol::frame::{Frame, HEADER, MAX_PAYLOAD, Reader};
 use heaptop_protocol::message::{FromAgent, FromViewer};
 use proptest::prelude::*;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-struct Counting;
-
-thread_local! {
-    static HELD: Cell<usize> = const { Cell::new(0) };
-    static PEAK: Cell<usize> = const { Cell::new(0) };
-}
-
-fn took(bytes: usize) {
-    // A thread that is ending has no counters; nothing is measured there.
-    let _ = HELD.try_with(|held| {
-        held.set(held.get() + bytes);
-        let _ = PEAK.try_with(|peak| peak.set(peak.get().max(held.get())));
-    });
-}
-
-fn gave(bytes: usize) {
-    let _ = HELD.try_with(|held| held.set(held.get().saturating_sub(bytes)));
-}
-
-// SAFETY: every call goes to `System` unchanged; the counters allocate nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        took(layout.size());
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        gave(layout.size());
-        // SAFETY: as above; the block came from `System`.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// Most bytes that `work` held at once.
-fn peak_of(work: impl FnOnce()) -> usize {
-    let before = HELD.get();
-    PEAK.set(before);
-    work();
-    PEAK.get() - before
-}
-
-/// What a payload may take when it is decoded: the codec's bound, and room for
-/// the growth of one vector (old and new buffer at once).
-const BOUND: usize = 3 * (16 << 20);
 
 /// Payloads of every kind.
 fn payloads() -> Vec<(u16, Vec<u8>)> {

@@ -15,8 +15,8 @@ use heaptop_protocol::event::Event;
 use heaptop_protocol::frame::Reader;
 use heaptop_protocol::ids::{BlockId, ModuleId, StackId, ThreadId};
 use heaptop_protocol::message::{
-    FromAgent, FromViewer, Hello, HistoryPoint, LiveBlock, MAGIC, Mark, Peak, Status, ViewerHello,
-    WantSnapshot, check_greeting,
+    FromAgent, FromViewer, Hello, HistoryPoint, LiveBlock, MAGIC, Mark, Memory, Peak, Status,
+    ViewerHello, WantSnapshot, check_greeting,
 };
 use heaptop_protocol::totals::Totals;
 use heaptop_protocol::{VERSION, Version};
@@ -52,6 +52,8 @@ pub struct Told {
     pub peak: Vec<Peak>,
     /// Marks.
     pub marks: Vec<Mark>,
+    /// Where the agent's memory is.
+    pub memory: Option<Memory>,
     /// Events lost for this client.
     pub dropped: u64,
     /// Why sampling is over, if it is.
@@ -126,6 +128,7 @@ impl Told {
             FromAgent::Dropped(lost) => self.dropped += lost.events,
             FromAgent::Stopped(stopped) => self.stopped = Some(stopped.reason),
             FromAgent::Mark(mark) => self.marks.push(mark),
+            FromAgent::Memory(memory) => self.memory = Some(memory),
         }
     }
 
@@ -217,6 +220,12 @@ impl Client {
         let mut client = Self { socket, reader, hello, told: Told::default(), session };
         client.send(&ViewerHello { magic: MAGIC, version, client: "a test".into() }.into());
         client
+    }
+
+    /// The bare connection, to be rude with. What has not been read is lost.
+    #[must_use]
+    pub fn into_stream(self) -> UnixStream {
+        self.socket
     }
 
     /// Sends a message.

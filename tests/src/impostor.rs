@@ -120,6 +120,8 @@ pub fn status(seq: u64, totals: Totals) -> Status {
         cycle: 0,
         sampling: Sampling::On,
         interval: Interval::new(1 << 10).unwrap_or(Interval::DEFAULT),
+        coarsest: Interval::new(1 << 10).unwrap_or(Interval::DEFAULT),
+        governed: false,
         samples: totals.allocated.n,
         totals,
         live_blocks: totals.in_use.n,

@@ -3,6 +3,7 @@
 //! ```text
 //! binaries   where the programs under test lie, or a clear failure
 //! deadline   waits for conditions; the only place that polls
+//! run        a program run to its end, and the same unprofiled
 //! target     a running target: its lines, its exit, its own socket directory
 //! client     a viewer without a screen: the protocol, applied to totals
 //! names      from callstacks to functions
@@ -11,6 +12,7 @@
 //! impostor   a peer that is no agent
 //! http       a bounded load for the HTTP server
 //! usage      CPU time of a child
+//! coverage   whether intervals hold the truth: simulated programs
 //! ```
 //!
 //! Nothing here sleeps to let something happen: every wait has a condition and
@@ -18,10 +20,12 @@
 
 pub mod binaries;
 pub mod client;
+pub mod coverage;
 pub mod deadline;
 pub mod http;
 pub mod impostor;
 pub mod names;
+pub mod run;
 pub mod target;
 pub mod terminal;
 pub mod truth;

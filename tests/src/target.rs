@@ -5,15 +5,16 @@
 //! output is read by a thread as it comes, so that it never blocks. It is killed
 //! and reaped when dropped.
 
-use crate::binaries;
-use crate::deadline::{Deadline, poll};
+use crate::deadline::{Deadline, PATIENCE, poll};
+use crate::run::{Ended, Run};
 use heaptop_protocol::endpoint;
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A directory for sockets: closed to others, as agents and viewers demand, and
@@ -48,6 +49,7 @@ pub struct Target {
     output: Arc<Output>,
     /// Lines before this one were given out by [`Target::wait_for_line`].
     read: usize,
+    patience: Duration,
     directory: Arc<TempDir>,
 }
 
@@ -70,16 +72,21 @@ impl Target {
         args: &[&str],
         env: &[(&str, &str)],
     ) -> Self {
-        let mut command = Command::new(binaries::path(name));
-        // What the developer has set must not reach the tests.
-        for (key, _) in std::env::vars_os() {
-            if key.to_string_lossy().starts_with("HEAPTOP") {
-                command.env_remove(key);
-            }
-        }
-        command.args(args).env("HEAPTOP_DIR", directory.path()).envs(env.iter().copied());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap_or_else(|e| panic!("{name} does not start: {e}"));
+        let run = env.iter().fold(Run::of(name, args), |run, (key, value)| run.env(key, value));
+        Self::of(&run, directory)
+    }
+
+    /// Starts a run with sockets in `directory`. Its standard error is the test's
+    /// own, and its input stays open.
+    ///
+    /// # Panics
+    ///
+    /// When it cannot be started.
+    #[must_use]
+    pub fn of(run: &Run, directory: Arc<TempDir>) -> Self {
+        let mut command = run.command(directory.path());
+        command.stderr(Stdio::inherit());
+        let mut child = command.spawn().unwrap_or_else(|e| panic!("it does not start: {e}"));
         let output = Arc::new(Output::default());
         let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
         let to = Arc::clone(&output);
@@ -92,7 +99,14 @@ impl Target {
             to.changed.notify_all();
         });
         let stdin = child.stdin.take();
-        Self { child, stdin, output, read: 0, directory }
+        Self { child, stdin, output, read: 0, patience: PATIENCE, directory }
+    }
+
+    /// Waits longer than usual for its lines and its end: it has much to do.
+    #[must_use]
+    pub const fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// Its pid.
@@ -125,7 +139,7 @@ impl Target {
     ///
     /// When the output ends, or nothing such comes: with all lines there were.
     pub fn wait_for_line(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
-        self.line_by(Deadline::default(), what, wanted)
+        self.line_by(Deadline::after(self.patience), what, wanted)
             .unwrap_or_else(|message| panic!("{message}"))
     }
 
@@ -184,6 +198,23 @@ impl Target {
         assert_eq!(sent, 0, "the target {pid} takes no signal");
     }
 
+    /// Closes its standard input, waits for its end, and gives that and all that it
+    /// wrote. Its standard error is the test's own.
+    ///
+    /// # Panics
+    ///
+    /// When it does not end.
+    pub fn finish(&mut self) -> Ended {
+        let status = self.wait();
+        let deadline = Deadline::default();
+        let text = poll(deadline, || {
+            let state = self.output.lock();
+            state.1.then(|| state.0.iter().fold(String::new(), |all, line| all + line + "\n"))
+        });
+        let stdout = text.expect("the output of what has ended ends");
+        Ended { status, stdout, stderr: String::new() }
+    }
+
     /// Closes its standard input and waits for its end.
     ///
     /// # Panics
@@ -192,8 +223,10 @@ impl Target {
     pub fn wait(&mut self) -> ExitStatus {
         self.stdin = None;
         let child = &mut self.child;
-        poll(Deadline::default(), || child.try_wait().expect("a child can be waited for"))
-            .unwrap_or_else(|| panic!("the target {} does not end", self.child.id()))
+        poll(Deadline::after(self.patience), || {
+            child.try_wait().expect("a child can be waited for")
+        })
+        .unwrap_or_else(|| panic!("the target {} does not end", self.child.id()))
     }
 }
 
@@ -208,7 +241,6 @@ impl Drop for Target {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn a_line_that_never_comes_reports_all_there_were() {

@@ -248,8 +248,9 @@ impl Terminal {
     /// When the terminal is gone.
     pub fn resize(&self, rows: u16, cols: u16) {
         if let Some(state) = self.shared.lock().as_mut() {
-            // The parser's own screen has at least one cell.
-            state.parser.screen_mut().set_size(rows.max(1), cols.max(1));
+            // What was on its way at the old size may hold a wide character, for which
+            // the parser must have two columns: it panics with fewer.
+            state.parser.screen_mut().set_size(rows.max(1), cols.max(2));
         }
         self.resize_unseen(rows, cols);
     }

@@ -214,6 +214,8 @@ impl Target {
             cycle: 0,
             sampling: Sampling::On,
             interval: self.interval,
+            coarsest: self.interval,
+            governed: false,
             samples: self.at.seq,
             totals: self.all,
             live_blocks: self.living.len() as u64,

@@ -14,8 +14,9 @@
 //! A stack that finds no slot, or whose frames find no room, is number 0,
 //! `(other stacks)`.
 
+use super::header::Header;
 use super::region::Region;
-use std::sync::atomic::{
+use super::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
@@ -32,6 +33,9 @@ const PUBLISHED: u64 = 2;
 const TRUNCATED: u64 = 4;
 const LEN_SHIFT: u32 = 8;
 const OFFSET_SHIFT: u32 = 24;
+
+/// The layout of a place, for who holds it to what is promised of it.
+pub const LAYOUT: [u64; 4] = [PUBLISHED, TRUNCATED, LEN_SHIFT as u64, OFFSET_SHIFT as u64];
 
 /// The table.
 pub struct Callstacks {
@@ -79,6 +83,12 @@ impl Callstacks {
             arena: region.slice(words)?,
             arena_used: AtomicU64::new(0),
         })
+    }
+
+    /// Says in `header` where the callstacks lie.
+    pub fn describe(&self, region: &Region, header: &Header) {
+        header.places.set(region, self.places);
+        header.frames.set(region, self.arena);
     }
 
     /// Slots; ids are below this plus one.
@@ -179,6 +189,9 @@ impl Callstacks {
         }
     }
 }
+
+#[cfg(all(test, loom))]
+mod models;
 
 #[cfg(test)]
 mod tests {

@@ -21,15 +21,26 @@
 //! threads which allocate little are on the clock too; what a thread has not
 //! booked when it ends is not on it.
 //!
+//! **A signal handler that allocates** may strike between any two steps. On the
+//! slow path it finds `busy`, and leaves the rest alone but for `left`. Before
+//! that it may have run its own way through: a handler's block on a `left` that
+//! has just borrowed does not borrow again, and a fast path that was interrupted
+//! between its load and its store puts back a `left` from before the handler's
+//! stop. Both leave a rest that is not between 0 and `granted`. Then the stop is
+//! taken for one that was reached at this very block, as it was but for some of
+//! its bytes; what the handler allocated goes unsampled.
+//!
 //! Nothing here has a destructor: frees that come after all destructors of a
 //! thread, and threads that only free, work as any others.
 
 use super::sampler::Rng;
+use super::sync::per_thread;
 use heaptop_protocol::estimate::Interval;
 use std::cell::Cell;
 
 /// Most bytes between two stops of a thread.
 pub const STOP_BYTES: u64 = 64 << 10;
+const RARE_STOP_BYTES: usize = 1 << 20;
 const FIRST_STOP_BYTES: u64 = 1 << 10;
 
 /// No sampled byte ahead.
@@ -50,22 +61,18 @@ pub struct Domain {
     lambda: Cell<f64>,
     ln_miss: Cell<f64>,
     id: Cell<u32>,
+    /// The generation of the engine that gave it.
+    generation: Cell<u32>,
     busy: Cell<bool>,
     agents: Cell<bool>,
 }
 
-thread_local! {
-    static DOMAIN: Domain = const { Domain::new() };
-}
+per_thread! { static DOMAIN: Domain = Domain::new(); }
 
 /// The fast path of every allocation: true if the slow path must run.
 #[inline(always)]
 pub fn spend(bytes: usize) -> bool {
-    DOMAIN.with(|d| {
-        let (left, reached) = d.left.get().overflowing_sub(bytes);
-        d.left.set(left);
-        reached
-    })
+    DOMAIN.with(|d| d.spend(bytes))
 }
 
 /// Runs `f` on the calling thread's domain. Never fails: it has no destructor.
@@ -93,7 +100,8 @@ pub struct Rate {
 }
 
 impl Domain {
-    const fn new() -> Self {
+    /// A domain that has not started.
+    pub const fn new() -> Self {
         Self {
             left: Cell::new(0),
             granted: Cell::new(0),
@@ -104,9 +112,18 @@ impl Domain {
             lambda: Cell::new(0.0),
             ln_miss: Cell::new(0.0),
             id: Cell::new(NO_ID),
+            generation: Cell::new(0),
             busy: Cell::new(false),
             agents: Cell::new(false),
         }
+    }
+
+    /// The fast path: true if the slow path must run.
+    #[inline(always)]
+    pub fn spend(&self, bytes: usize) -> bool {
+        let (left, reached) = self.left.get().overflowing_sub(bytes);
+        self.left.set(left);
+        reached
     }
 
     /// Enters the engine: false if this thread is in it already.
@@ -123,8 +140,7 @@ impl Domain {
     /// agent's: every allocation reaches a stop, where that is seen.
     pub fn set_agents(&self, agents: bool) {
         self.agents.set(agents);
-        self.left.set(0);
-        self.granted.set(0);
+        self.stop_soon();
     }
 
     /// Whether it is.
@@ -142,15 +158,36 @@ impl Domain {
         self.word.get() == 0
     }
 
-    /// Gives the domain its number and its generator, before its first stop or free.
-    pub fn begin(&self, id: u32, seed: u64) {
+    /// Whether its number is of the engine of this generation.
+    pub fn is_of(&self, generation: u32) -> bool {
+        self.id.get() != NO_ID && self.generation.get() == generation
+    }
+
+    /// Gives the domain its number and its generator, before its first stop or free,
+    /// or the first that an engine of another generation sees.
+    pub fn begin(&self, id: u32, generation: u32, seed: u64) {
         self.id.set(id);
+        self.generation.set(generation);
+        self.word.set(0);
         self.rng.set(Rng::seeded(seed, id));
     }
 
     /// Takes back what the fast path subtracted, for a block that does not count.
     pub fn refund(&self, bytes: usize) {
         self.left.set(self.left.get().wrapping_add(bytes));
+    }
+
+    /// The next stop is far, but not for ever: a child that is not followed now may be
+    /// later.
+    pub fn stop_rarely(&self) {
+        self.left.set(RARE_STOP_BYTES);
+        self.granted.set(0);
+    }
+
+    /// The next stop is the next allocation.
+    pub fn stop_soon(&self) {
+        self.left.set(0);
+        self.granted.set(0);
     }
 
     /// No stop in any foreseeable time.
@@ -170,16 +207,23 @@ impl Domain {
     /// Bytes spent since the last stop, before the block of `size` bytes that
     /// reached it.
     pub fn used_before(&self, size: usize) -> u64 {
-        self.granted.get().wrapping_sub(self.left.get().wrapping_add(size) as u64)
+        self.granted.get().wrapping_sub(self.left_before(size).unwrap_or(0))
+    }
+
+    /// What was left before that block; `None` where a signal handler has made it
+    /// meaningless.
+    fn left_before(&self, size: usize) -> Option<u64> {
+        let before = self.left.get().wrapping_add(size) as u64;
+        (before <= self.granted.get()).then_some(before)
     }
 
     /// The stop itself: decides on the block of `size` bytes by the rate of the
     /// last stop, then takes up `rate` and sets the countdown.
     pub fn stop(&self, size: usize, rate: Rate) -> Option<Hit> {
         let size = size as u64;
-        let before = self.left.get().wrapping_add(size as usize) as u64;
+        let before = self.left_before(size as usize);
         let mut rng = self.rng.get();
-        let mut to_sample = before.saturating_add(self.beyond.get());
+        let mut to_sample = before.unwrap_or(0).saturating_add(self.beyond.get());
         if self.is_new() {
             // The first gap of the thread begins at this very block.
             self.adopt(rate);
@@ -271,7 +315,7 @@ mod tests {
 
     fn fresh() -> Domain {
         let d = Domain::new();
-        d.begin(1, 42);
+        d.begin(1, 0, 42);
         d
     }
 
@@ -279,9 +323,7 @@ mod tests {
     fn run(d: &Domain, rate: Rate, sizes: impl Iterator<Item = usize>) -> (Vec<u64>, u64) {
         let (mut hits, mut clock) = (vec![], 0);
         for size in sizes {
-            let (left, reached) = d.left.get().overflowing_sub(size);
-            d.left.set(left);
-            if reached {
+            if d.spend(size) {
                 clock += d.used_before(size) + size as u64;
                 hits.extend(d.stop(size, rate).map(|h| h.n_samples));
             }
@@ -329,6 +371,37 @@ mod tests {
     }
 
     #[test]
+    fn a_handler_that_strikes_before_the_slow_path_spoils_nothing() {
+        let d = fresh();
+        let spend = |size: usize| {
+            let (left, reached) = d.left.get().overflowing_sub(size);
+            d.left.set(left);
+            reached
+        };
+        for r in [Interval::EXACT, Interval::new(1000).unwrap()] {
+            let rate = Rate::following(d.word.get(), r, true);
+            let (mut hits, mut clock) = (0, 0);
+            for _ in 0..100_000 {
+                if spend(8) {
+                    // Here the handler strikes: what it allocates borrows no more.
+                    assert!(!spend(48));
+                    let used = d.used_before(8);
+                    assert!(used <= STOP_BYTES, "{used}");
+                    clock += used + 8;
+                    hits += u64::from(d.stop(8, rate).is_some());
+                }
+            }
+            let expected = 100_000.0 * r.inclusion(8);
+            assert!((hits as f64 - expected).abs() <= 1.0 + 5.0 * expected.sqrt(), "{hits} {r:?}");
+            assert!(clock.abs_diff(800_000) <= STOP_BYTES, "{clock}");
+        }
+        // A left from before a handler's stop, put back behind it.
+        d.granted.set(10);
+        d.left.set(1000usize.wrapping_sub(8));
+        assert_eq!(d.used_before(8), 10);
+    }
+
+    #[test]
     fn a_new_rate_is_taken_up_within_a_stop() {
         let d = fresh();
         let off = Rate::first(Interval::DEFAULT, false);
@@ -365,9 +438,7 @@ mod tests {
         let d = fresh();
         let mut booked = 0;
         for _ in 0..40 {
-            let (left, reached) = d.left.get().overflowing_sub(100);
-            d.left.set(left);
-            if reached {
+            if d.spend(100) {
                 booked += d.used_before(100) + 100;
                 d.stop(100, rate(1 << 30));
             }

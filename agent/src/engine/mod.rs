@@ -9,7 +9,7 @@
 //!
 //! 1. **Data.** All of it lies in one [`region`] of bounded size, plus one
 //!    thread-local record a thread ([`domain`]) and the filter of
-//!    [`sampled_set`]. The only other globals are [`STATE`] and [`ENGINE`].
+//!    [`sampled_set`]. The only other globals are those of [`state`].
 //! 2. **Who may touch it.** Target threads through [`hook`]; the agent's own
 //!    thread through the second half of [`tracker`], [`callstack`]'s reader, and
 //!    one word: the [`domain::Rate`] in force.
@@ -17,7 +17,8 @@
 //!    needs and why.
 //! 4. **Start.** The first stop of the first thread, or the constructor before
 //!    `main`, sets the engine up; who comes meanwhile passes through.
-//! 5. **After a fork** the child passes through for ever: [`region::ForkMark`].
+//! 5. **After a fork** the child passes through, or gets an engine of its own, if it
+//!    is to be followed: [`region::ForkMark`], [`state`].
 
 // The fast paths must be part of their callers, whatever the optimiser thinks.
 #![allow(clippy::inline_always)]
@@ -26,12 +27,17 @@
 
 pub mod callstack;
 pub mod domain;
+pub mod header;
 pub mod hook;
+#[cfg(all(test, loom))]
+mod models;
 pub mod nursery;
 pub mod own;
 pub mod region;
 pub mod sampled_set;
 pub mod sampler;
+mod state;
+pub mod sync;
 pub mod sys;
 pub mod tracker;
 pub mod unwind;
@@ -39,76 +45,51 @@ pub mod unwind;
 use crate::config::{Builder, Notices, Settings};
 use callstack::Callstacks;
 use domain::{Domain, Rate};
+use header::Header;
 use heaptop_protocol::estimate::Interval;
 use nursery::Nursery;
 use region::{ForkMark, Region};
-use std::cell::UnsafeCell;
-use std::mem::MaybeUninit;
-use std::sync::atomic::{
-    AtomicU8, AtomicU32, AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
-};
+pub use state::WhyOff;
+use sync::{AtomicU32, AtomicU64, Ordering::Relaxed, scaled};
 use tracker::Tracker;
 
 /// Threads that are told apart; those beyond share the last number.
-pub const MAX_DOMAINS: usize = 1 << 14;
+pub const MAX_DOMAINS: usize = scaled(1 << 14, 2);
+
+/// Under a limit on address space the region is at most this part of it.
+const SHARE_OF_LIMIT: u64 = 16;
+/// With less than this share in bytes there is no profile.
+const LEAST_SHARE: u64 = 2 << 20;
 
 /// One sampled path in this many is timed.
 const TIMED: u64 = 16;
 /// What takes longer was not on the CPU meanwhile.
 const MOST_TIMED_NS: u64 = 50_000;
 
-const NEW: u8 = 0;
-const STARTING: u8 = 1;
-const RUNNING: u8 = 2;
-const OFF: u8 = 3;
-
-/// Where the engine stands. RUNNING is published by a Release, after [`ENGINE`]
-/// is written; its partners are the Acquire loads in `running`.
-static STATE: AtomicU8 = AtomicU8::new(NEW);
-static ENGINE: Place = Place(UnsafeCell::new(MaybeUninit::uninit()));
-static WHY_OFF: AtomicU8 = AtomicU8::new(0);
-
 // SAFETY: all fields are shared by atomics or never written, but `rest`, which
 // only the one thread that serves the agent takes: `take_rest` says so.
 unsafe impl Sync for Engine {}
 
-struct Place(UnsafeCell<MaybeUninit<Engine>>);
-// SAFETY: written once, by the thread that moved STATE from NEW to STARTING, and
-// read only after STATE says RUNNING.
-unsafe impl Sync for Place {}
-
-/// Why there is no engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum WhyOff {
-    /// The program has no `Heaptop` as its global allocator, or has not used it.
-    NotInstalled = 0,
-    /// `HEAPTOP=off`.
-    Asked = 1,
-    /// The system refused the memory.
-    NoMemory = 2,
-    /// The kernel cannot tell forked children apart.
-    NoForkMark = 3,
-    /// This is a forked child.
-    Forked = 4,
-}
-
 /// The engine's data.
 pub struct Engine {
-    /// G: bytes allocated by the process, as far as booked.
-    pub clock: AtomicU64,
-    /// Births and deaths are numbered through.
-    seq: AtomicU64,
+    /// At the beginning of the region: the clock and the numbers.
+    pub header: &'static Header,
+    /// The descriptor of the region, where it is a file.
+    pub file: Option<i32>,
     /// See [`Rate`].
     word: AtomicU64,
+    /// The coarsest R that was in force since the profile began, in bytes.
+    coarsest: AtomicU32,
     /// The kernel's numbers of the domains, by domain.
     tids: &'static [AtomicU32],
     domains: AtomicU32,
     /// Nanoseconds in sampled paths, estimated.
     cost_ns: AtomicU64,
-    samples: AtomicU64,
     fork_mark: ForkMark,
+    /// Forks between the first engine of the program and this one.
+    generation: u32,
+    /// As it was made by, for the engine of a child.
+    settings: Settings,
     seed: u64,
     /// When it started, on the monotonic clock.
     pub started_ns: u64,
@@ -126,6 +107,8 @@ pub struct Engine {
     rest: std::cell::Cell<Option<Region>>,
     /// The bound that was set, in bytes.
     pub memory_bytes: usize,
+    /// Whether R is the governor's.
+    pub governed: bool,
     /// What the program wants to be called; empty for its executable's name.
     pub name: &'static str,
 }
@@ -142,66 +125,43 @@ mod shares {
 }
 
 impl Engine {
-    /// The running engine.
+    /// Whether it is that of a forked child.
+    pub const fn is_childs(&self) -> bool {
+        self.generation > 0
+    }
+
+    /// Whether this process is the engine's own, and no forked child.
     #[inline]
-    pub fn running() -> Option<&'static Self> {
-        if STATE.load(Acquire) != RUNNING {
-            return None;
-        }
-        // SAFETY: RUNNING is stored once, after the engine was written, and the
-        // engine is never written again.
-        let engine = unsafe { (*ENGINE.0.get()).assume_init_ref() };
-        if engine.fork_mark.is_here() {
-            return Some(engine);
-        }
-        WHY_OFF.store(WhyOff::Forked as u8, Relaxed);
-        STATE.store(OFF, Relaxed);
-        None
+    pub fn is_here(&self) -> bool {
+        self.fork_mark.is_here()
     }
 
-    /// The running engine; starts it if this is the first call of all.
-    pub fn running_or_start(builder: &Builder) -> Option<&'static Self> {
-        if STATE.load(Relaxed) == NEW
-            && STATE.compare_exchange(NEW, STARTING, AcqRel, Relaxed).is_ok()
-        {
-            match Self::new(builder) {
-                Ok(engine) => {
-                    // SAFETY: only the thread that made STATE STARTING comes here,
-                    // and nobody reads before RUNNING.
-                    unsafe { (*ENGINE.0.get()).write(engine) };
-                    STATE.store(RUNNING, Release);
-                }
-                Err(why) => {
-                    WHY_OFF.store(why as u8, Relaxed);
-                    STATE.store(OFF, Relaxed);
-                }
-            }
-        }
-        Self::running()
-    }
-
-    /// Whether there is no engine and never will be.
-    pub fn is_off() -> bool {
-        STATE.load(Relaxed) == OFF
-    }
-
-    /// Why there is none.
-    pub fn why_off() -> WhyOff {
-        match WHY_OFF.load(Relaxed) {
-            1 => WhyOff::Asked,
-            2 => WhyOff::NoMemory,
-            3 => WhyOff::NoForkMark,
-            4 => WhyOff::Forked,
-            _ => WhyOff::NotInstalled,
-        }
-    }
-
+    /// The first engine of the program.
     fn new(builder: &Builder) -> Result<Self, WhyOff> {
-        let settings = Settings::from_environment(builder);
+        let mut settings = Settings::from_environment(builder);
+        if cfg!(loom) {
+            // Below the least that is of use: a model makes one for each interleaving.
+            settings.memory_bytes = builder.memory_bytes;
+        }
         if settings.off {
             return Err(WhyOff::Asked);
         }
+        // Of little address space nothing is taken.
+        let share = sys::most_address_space() / SHARE_OF_LIMIT;
+        if share < LEAST_SHARE {
+            return Err(WhyOff::NoMemory);
+        }
+        settings.memory_bytes = settings.memory_bytes.min(share as usize);
         Self::with(&settings)
+    }
+
+    /// The engine of a child of this one's process.
+    fn child(&self) -> Result<Self, WhyOff> {
+        let generation = self.generation.wrapping_add(1);
+        // A child that had its parent's numbers would sample in step with it.
+        let pid = u64::from(std::process::id());
+        let seed = self.settings.seed.map(|seed| seed ^ pid << 32 ^ u64::from(generation));
+        Ok(Self { generation, ..Self::with(&Settings { seed, ..self.settings })? })
     }
 
     /// An engine of these settings.
@@ -215,12 +175,18 @@ impl Engine {
         let mut region = Region::new(bound).ok_or(WhyOff::NoMemory)?;
         let cut = |region: &mut Region| {
             Some((
+                region.slice::<Header>(1)?.first()?,
                 Tracker::new(region, entries)?,
                 Callstacks::new(region, slots, words)?,
                 region.slice(MAX_DOMAINS)?,
             ))
         };
-        let (tracker, callstacks, tids) = cut(&mut region).ok_or(WhyOff::NoMemory)?;
+        let (header, mut tracker, callstacks, tids) = cut(&mut region).ok_or(WhyOff::NoMemory)?;
+        tracker.describe(&region, header);
+        callstacks.describe(&region, header);
+        let started_ns = sys::monotonic_ns();
+        header.started_ns.store(started_ns, Relaxed);
+        header.seq.store(1, Relaxed);
         let mut seed = settings.seed.unwrap_or_else(sys::random_seed);
         let nursery_bytes = settings.nursery_bytes.max(1);
         let phase = settings.phase_bytes.unwrap_or_else(|| {
@@ -228,16 +194,18 @@ impl Engine {
             seed
         });
         Ok(Self {
-            clock: AtomicU64::new(0),
-            seq: AtomicU64::new(1),
+            header,
+            file: region.file(),
             word: AtomicU64::new(Rate::first(settings.interval, !settings.dormant).word),
+            coarsest: AtomicU32::new(settings.interval.bytes()),
             tids,
             domains: AtomicU32::new(0),
             cost_ns: AtomicU64::new(0),
-            samples: AtomicU64::new(0),
             fork_mark,
+            generation: 0,
+            settings: *settings,
             seed,
-            started_ns: sys::monotonic_ns(),
+            started_ns,
             depth: settings.depth,
             nursery: Nursery {
                 bytes: nursery_bytes,
@@ -249,6 +217,7 @@ impl Engine {
             notices: settings.notices,
             rest: std::cell::Cell::new(Some(region)),
             memory_bytes: bound,
+            governed: settings.governed,
             name: settings.name,
         })
     }
@@ -268,30 +237,43 @@ impl Engine {
     /// Another rate, for all threads, each at its next stop. For the agent's
     /// thread.
     pub fn set_rate(&self, interval: Interval, on: bool) {
+        self.coarsest.fetch_max(interval.bytes(), Relaxed);
         self.word.store(Rate::following(self.word.load(Relaxed), interval, on).word, Relaxed);
+    }
+
+    /// The coarsest R that blocks of this profile may have been sampled with.
+    pub fn coarsest(&self) -> Interval {
+        Interval::new(u64::from(self.coarsest.load(Relaxed))).unwrap_or(self.interval())
+    }
+
+    /// A new profile begins: [`Self::coarsest`] begins anew. For the agent's thread.
+    pub fn begin_profile(&self) {
+        self.coarsest.store(self.interval().bytes(), Relaxed);
     }
 
     /// The next number of a birth or death.
     #[inline]
     pub fn next_seq(&self) -> u64 {
-        self.seq.fetch_add(1, Relaxed)
+        self.header.seq.fetch_add(1, Relaxed)
     }
 
     /// The number that will be given next.
     pub fn seq(&self) -> u64 {
-        self.seq.load(Relaxed)
+        self.header.seq.load(Relaxed)
     }
 
-    /// A thread's first stop, or free of a sampled block: gives it its number.
-    fn begin_domain(&self, domain: &Domain) {
-        if domain.id().is_some() {
-            return;
+    /// A thread's first stop, or free of a sampled block: gives it its number. True if
+    /// that was so: nothing that it allocated before is on the clock.
+    fn begin_domain(&self, domain: &Domain) -> bool {
+        if domain.is_of(self.generation) {
+            return false;
         }
         let id = self.domains.fetch_add(1, Relaxed).min(MAX_DOMAINS as u32 - 1);
-        domain.begin(id, self.seed);
+        domain.begin(id, self.generation, self.seed);
         if let Some(slot) = self.tids.get(id as usize) {
             slot.store(sys::tid(), Relaxed);
         }
+        true
     }
 
     /// The kernel's numbers of all domains that have begun, by domain; 0 for one
@@ -303,7 +285,7 @@ impl Engine {
 
     /// A sampled path that began at `entered_ns` is at its end.
     fn took(&self, entered_ns: u64) {
-        if self.samples.fetch_add(1, Relaxed).is_multiple_of(TIMED) {
+        if self.header.samples.fetch_add(1, Relaxed).is_multiple_of(TIMED) {
             let ns = sys::monotonic_ns().wrapping_sub(entered_ns).min(MOST_TIMED_NS);
             self.cost_ns.fetch_add(ns.wrapping_mul(TIMED), Relaxed);
         }
@@ -311,7 +293,7 @@ impl Engine {
 
     /// Blocks sampled, ever.
     pub fn samples(&self) -> u64 {
-        self.samples.load(Relaxed)
+        self.header.samples.load(Relaxed)
     }
 
     /// Time spent in sampled paths, in nanoseconds: one in sixteen is timed.

@@ -1,55 +1,148 @@
 //! All memory of the engine: one mapping, made once, never given back.
 //!
+//! It is a file without a name where the system allows, so that a viewer which
+//! holds a descriptor of it can read it when the target is dead. The file can be
+//! neither resized nor written to from outside. Memory that is nobody's else is
+//! taken where a file would be a danger: under a limit on the size of files, which
+//! is enforced by a signal, and where memory is never overcommitted, so that a page
+//! which cannot be had is a signal too.
+//!
 //! Its size is the bound that the user set. Pages are touched as they are
 //! needed, so what is not used costs address space only. Everything in it is
-//! found by offset and linked by index, never by pointer, so that the mapping
-//! could be shared with another process as it stands.
+//! found by offset and linked by index, never by pointer.
+//!
+//! A forked child shares the file, and must not touch it: the hook looks at the
+//! fork mark before it writes.
 //!
 //! Beside it lies one page that the kernel empties in a forked child: that is
 //! how a child notices that it is one, also after `clone` and `_Fork`, where no
 //! atfork handler runs, and how a `vfork` child, which shares our memory,
 //! rightly does not.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use super::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use super::sys;
+// The kernel empties it: no atomic of a model.
+use std::sync::atomic::AtomicU64 as Mark;
 
-/// Types that are valid when all their bytes are zero, and may be shared.
+/// Types that are valid when all their bytes are zero, which is their default, and
+/// may be shared.
 ///
 /// # Safety
 ///
 /// The implementor vouches for it.
-pub unsafe trait Zeroable: Sync + 'static {}
+pub unsafe trait Zeroable: Default + Sync + 'static {}
 
 // SAFETY: an atomic of zero bytes is 0.
 unsafe impl Zeroable for AtomicU64 {}
 // SAFETY: as above.
-unsafe impl Zeroable for std::sync::atomic::AtomicU32 {}
+unsafe impl Zeroable for AtomicU32 {}
 
 /// A mapping from which slices are cut.
 pub struct Region {
     base: usize,
     bytes: usize,
     cut: usize,
+    file: Option<i32>,
 }
 
-fn map(bytes: usize) -> Option<usize> {
-    // SAFETY: a fresh anonymous mapping aliases nothing.
-    let at = unsafe {
-        libc::mmap(
+/// Descriptors below this are left to the program, which may count on theirs.
+const LEAST_FD: i32 = 100;
+
+/// Maps a file of `bytes` without a name: where it lies, and its descriptor.
+fn map_file(bytes: usize) -> Option<(usize, i32)> {
+    if !file_is_safe(bytes) {
+        return None;
+    }
+    // SAFETY: a descriptor of our own, which is closed on every way out but the
+    // last; the mapping is fresh and aliases nothing.
+    unsafe {
+        let low =
+            libc::memfd_create(c"heaptop".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);
+        if low < 0 {
+            return None;
+        }
+        let fd = libc::fcntl(low, libc::F_DUPFD_CLOEXEC, LEAST_FD);
+        libc::close(low);
+        if fd < 0 {
+            return None;
+        }
+        let sized = libc::off_t::try_from(bytes).is_ok_and(|n| libc::ftruncate(fd, n) == 0);
+        let at = libc::mmap(
             std::ptr::null_mut(),
             bytes,
             libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
+            libc::MAP_SHARED | libc::MAP_NORESERVE,
+            fd,
             0,
-        )
-    };
-    (at != libc::MAP_FAILED).then_some(at as usize)
+        );
+        if !sized || at == libc::MAP_FAILED {
+            libc::close(fd);
+            if at != libc::MAP_FAILED {
+                libc::munmap(at, bytes);
+            }
+            return None;
+        }
+        // What one kernel does not know another does; the file is for reading anyway.
+        let resize = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
+        libc::fcntl(fd, libc::F_ADD_SEALS, resize | libc::F_SEAL_FUTURE_WRITE);
+        libc::fcntl(fd, libc::F_ADD_SEALS, resize | libc::F_SEAL_SEAL);
+        Some((at as usize, fd))
+    }
+}
+
+/// Whether a file of `bytes` can be had, and its pages later, without a signal.
+fn file_is_safe(bytes: usize) -> bool {
+    let mut overcommit = [0u8; 1];
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the path ends with a zero byte, the buffer has the length given, and
+    // `limit` is valid for writing.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) != 0 {
+            return false;
+        }
+        let path = c"/proc/sys/vm/overcommit_memory";
+        let fd = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if fd < 0 {
+            return false;
+        }
+        let read = libc::read(fd, overcommit.as_mut_ptr().cast(), 1);
+        libc::close(fd);
+        read == 1 && overcommit != *b"2" && limit.rlim_cur >= bytes as libc::rlim_t
+    }
+}
+
+/// Puts a value where it stays for ever; `None` when the system refuses the memory.
+pub fn place<T>(value: T) -> Option<*mut T> {
+    if cfg!(loom) {
+        return Some(Box::into_raw(Box::new(value)));
+    }
+    let at = sys::map(size_of::<T>())? as *mut T;
+    // SAFETY: the mapping is fresh, large enough and aligned to a page.
+    unsafe { at.write(value) };
+    Some(at)
 }
 
 impl Region {
     /// Maps `bytes`; `None` when the system refuses.
     pub fn new(bytes: usize) -> Option<Self> {
-        Some(Self { base: map(bytes)?, bytes, cut: 0 })
+        if cfg!(loom) {
+            return Some(Self { base: 0, bytes, cut: 0, file: None });
+        }
+        let (base, file) = match map_file(bytes) {
+            Some((base, file)) => (base, Some(file)),
+            None => (sys::map(bytes)?, None),
+        };
+        Some(Self { base, bytes, cut: 0, file })
+    }
+
+    /// The descriptor of the file that it is, if it is one.
+    pub const fn file(&self) -> Option<i32> {
+        self.file
+    }
+
+    /// Where a slice of this region begins, in bytes from the region's beginning.
+    pub fn offset<T>(&self, slice: &[T]) -> u64 {
+        (slice.as_ptr() as usize).wrapping_sub(self.base) as u64
     }
 
     /// Cuts a slice of `n` to be shared; `None` when the region is used up.
@@ -70,6 +163,9 @@ impl Region {
             return None;
         }
         self.cut = end;
+        if cfg!(loom) {
+            return Some(Box::leak((0..n).map(|_| T::default()).collect()));
+        }
         // SAFETY: the range lies within the mapping, which is never unmapped, is
         // aligned (the base to a page), cut only once, so that nothing else
         // refers to it, and zero, which is valid for T.
@@ -78,7 +174,7 @@ impl Region {
 }
 
 /// The page that a fork empties.
-pub struct ForkMark(&'static AtomicU64);
+pub struct ForkMark(&'static Mark);
 
 impl ForkMark {
     const HERE: u64 = 0x6865_6170_746F_7021;
@@ -86,13 +182,13 @@ impl ForkMark {
     /// Sets up the page; `None` when the kernel cannot do that.
     pub fn new() -> Option<Self> {
         let bytes = 4096;
-        let at = map(bytes)?;
+        let at = sys::map(bytes)?;
         // SAFETY: the range was just mapped and is ours.
         if unsafe { libc::madvise(at as *mut _, bytes, libc::MADV_WIPEONFORK) } != 0 {
             return None;
         }
         // SAFETY: page-aligned, mapped for ever, zero, and only used as an atomic.
-        let mark = unsafe { &*(at as *const AtomicU64) };
+        let mark = unsafe { &*(at as *const Mark) };
         mark.store(Self::HERE, Relaxed);
         Some(Self(mark))
     }
@@ -118,6 +214,28 @@ mod tests {
         assert!(b.iter().all(|w| w.load(Relaxed) == 0));
         assert!(region.slice::<AtomicU64>(1000).is_none());
         assert!(region.slice::<AtomicU64>(usize::MAX).is_none());
+    }
+
+    #[test]
+    fn it_is_a_file_that_others_can_read_and_not_change() {
+        let mut region = Region::new(1 << 20).unwrap();
+        let words = region.slice::<AtomicU64>(8).unwrap();
+        let more = region.slice::<AtomicU64>(8).unwrap();
+        more[1].store(42, Relaxed);
+        assert_eq!((region.offset(words), region.offset(more)), (0, 64));
+        let fd = region.file().expect("a file");
+        assert!(fd >= LEAST_FD);
+        let path = format!("/proc/self/fd/{fd}");
+        let seen = std::fs::read(&path).unwrap();
+        assert_eq!((seen.len(), &seen[72..80]), (1 << 20, &42u64.to_le_bytes()[..]));
+        let write = std::fs::OpenOptions::new().write(true).open(&path);
+        if let Ok(file) = write {
+            use std::io::Write;
+            assert!((&file).write(&[1]).is_err());
+            assert!(file.set_len(0).is_err());
+        }
+        words[0].store(7, Relaxed);
+        assert_eq!(std::fs::read(&path).unwrap()[0], 7, "the agent itself writes on");
     }
 
     #[test]

@@ -26,18 +26,18 @@
 //! Nothing here blocks, loops without bound, or allocates.
 
 use super::region::{Region, Zeroable};
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use super::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed, scaled, shared};
 
-const FILTER_BITS: u32 = 18;
-const SLOTS: usize = 7;
+const FILTER_BITS: u32 = scaled(18, 1) as u32;
+const SLOTS: usize = scaled(7, 1);
 /// Most buckets that a key may be away from home. At the table's greatest load
 /// the chance of more is beyond reckoning; an insertion that meets it fails.
-const REACH: usize = 64;
+const REACH: usize = scaled(64, 2);
 const INDEX_BITS: u32 = 24;
 /// Entries that a table can tell apart.
 pub const MAX_ENTRIES: usize = (1 << INDEX_BITS) - 1;
 
-static FILTER: [AtomicU8; 1 << FILTER_BITS] = [const { AtomicU8::new(0) }; 1 << FILTER_BITS];
+shared! { static FILTER: [AtomicU8; 1 << FILTER_BITS] = AtomicU8::new(0); }
 
 /// A multiplicative hash of an address: the upper bits are good ones.
 #[inline(always)]
@@ -66,8 +66,16 @@ pub fn filter_sub(address: usize) {
     let _ = byte.fetch_update(Relaxed, Relaxed, |n| (n != u8::MAX).then(|| n.wrapping_sub(1)));
 }
 
+/// Forgets all of them: in a forked child, whose blocks these are not.
+pub fn forget_filter() {
+    for byte in &FILTER[..] {
+        byte.store(0, Relaxed);
+    }
+}
+
 /// A cache line of the table.
 #[repr(C, align(64))]
+#[derive(Default)]
 pub struct Bucket {
     /// 0, or `tag << INDEX_BITS | index + 1`.
     slots: [AtomicU64; SLOTS],
@@ -167,6 +175,9 @@ impl SampledSet {
         None
     }
 }
+
+#[cfg(all(test, loom))]
+mod models;
 
 #[cfg(test)]
 mod tests {

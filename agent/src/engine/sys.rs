@@ -53,6 +53,49 @@ pub fn tid() -> u32 {
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
+/// Whether the calling thread is the process's first.
+pub fn is_first_thread() -> bool {
+    tid() == std::process::id()
+}
+
+/// Sleeps so long, about. For the agent's thread.
+pub fn sleep_ms(ms: u32) {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: i64::from(ms.min(999)) * 1_000_000 };
+    // SAFETY: the time is live, and nobody wants to know what was left of it.
+    unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
+}
+
+/// Most bytes that the process may ever map, by its limits on address space and
+/// on data; `u64::MAX` without a limit.
+pub fn most_address_space() -> u64 {
+    [libc::RLIMIT_AS, libc::RLIMIT_DATA]
+        .into_iter()
+        .map(|what| {
+            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            // SAFETY: `limit` is valid for writing.
+            let known = unsafe { libc::getrlimit(what, &raw mut limit) } == 0;
+            if known { limit.rlim_cur } else { u64::MAX }
+        })
+        .fold(u64::MAX, u64::min)
+}
+
+/// Maps fresh memory, of zeros; `None` when the system refuses. What is not touched
+/// costs address space only.
+pub fn map(bytes: usize) -> Option<usize> {
+    // SAFETY: a fresh anonymous mapping aliases nothing.
+    let at = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    (at != libc::MAP_FAILED).then_some(at as usize)
+}
+
 /// A word that cannot be guessed from outside, made when the process was.
 pub fn random_seed() -> u64 {
     // SAFETY: AT_RANDOM, where present, points to 16 bytes that live as long as

@@ -36,9 +36,12 @@
 //! count against ABA; the other lists are only pushed to and taken whole, where
 //! ABA does no harm.
 
+use super::header::Header;
 use super::region::{Region, Zeroable};
 use super::sampled_set::{MAX_ENTRIES, SampledSet};
-use std::sync::atomic::{
+use std::mem::offset_of;
+
+use super::sync::{
     AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
@@ -56,6 +59,7 @@ const STATE_BITS: u32 = 2;
 pub struct Entry {
     state: AtomicU64,
     born_clock: AtomicU64,
+    /// 0 while the block lives, and while its death is being written.
     died_seq: AtomicU64,
     died_clock: AtomicU64,
     size: AtomicU64,
@@ -82,6 +86,30 @@ unsafe impl Zeroable for Entry {}
 
 const YOUNG_BIT: u32 = 1 << 8;
 const WAS_MAJOR_BIT: u32 = 1 << 9;
+
+/// The layout of an entry, for who holds it to what is promised of it: bytes of an
+/// entry, then offsets.
+pub const LAYOUT: [usize; 17] = [
+    size_of::<Entry>(),
+    offset_of!(Entry, state),
+    offset_of!(Entry, born_clock),
+    offset_of!(Entry, died_seq),
+    offset_of!(Entry, died_clock),
+    offset_of!(Entry, size),
+    offset_of!(Entry, stack),
+    offset_of!(Entry, interval),
+    offset_of!(Entry, flags),
+    offset_of!(Entry, known),
+    offset_of!(Entry, address),
+    offset_of!(Entry, n_samples),
+    offset_of!(Entry, born_ns),
+    offset_of!(Entry, died_ns),
+    offset_of!(Entry, replaces),
+    offset_of!(Entry, thread),
+    offset_of!(Entry, died_thread),
+];
+/// The same for the values of states and flags.
+pub const VALUES: [u64; 6] = [FREE, YOUNG, MAJOR, DYING, YOUNG_BIT as u64, WAS_MAJOR_BIT as u64];
 
 /// How a block came to be; the numbers stand in [`Entry::flags`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,19 +191,25 @@ pub struct Tracker {
     births: AtomicU32,
     deaths: AtomicU32,
     live: AtomicU32,
-    lost: AtomicU64,
+    lost: &'static AtomicU64,
 }
 
 impl Tracker {
     /// Bytes of a region that a tracker of `entries` entries takes.
     pub const fn bytes(entries: usize) -> usize {
-        entries * size_of::<Entry>() + SampledSet::bytes(entries) + 2 * 64
+        entries * size_of::<Entry>() + SampledSet::bytes(entries) + 3 * 64
     }
 
     /// The number of entries that fit into `bytes`.
     pub fn entries_in(bytes: usize) -> usize {
         // A bucket for every five entries, rounded up to a power of two: at most 26 bytes each.
         (bytes / (size_of::<Entry>() + 26)).min(MAX_ENTRIES)
+    }
+
+    /// Says in `header` where the entries lie, and keeps its count of losses there.
+    pub fn describe(&mut self, region: &Region, header: &'static Header) {
+        header.entries.set(region, self.entries);
+        self.lost = &header.lost;
     }
 
     /// An empty tracker.
@@ -189,7 +223,7 @@ impl Tracker {
             births: AtomicU32::new(0),
             deaths: AtomicU32::new(0),
             live: AtomicU32::new(0),
-            lost: AtomicU64::new(0),
+            lost: region.slice(1)?.first()?,
         })
     }
 
@@ -260,6 +294,7 @@ impl Tracker {
         entry.thread.store(b.thread, Relaxed);
         entry.flags.store(b.cause as u32 | if b.young { YOUNG_BIT } else { 0 }, Relaxed);
         entry.known.store(0, Relaxed);
+        entry.died_seq.store(0, Relaxed);
         let state = if b.young { YOUNG } else { MAJOR };
         entry.state.store(b.id << STATE_BITS | state, Relaxed);
         if !self.set.insert(b.address, index) {
@@ -332,11 +367,16 @@ impl Tracker {
     pub fn collect(&self, mut birth: impl FnMut(u32, u64), mut death: impl FnMut(u32, u64)) {
         let mut deaths = self.deaths.swap(0, Acquire);
         let mut births = self.births.swap(0, Acquire);
-        while let Some((index, entry)) = self.linked(births) {
+        // Each entry is on a list once. Were one linked in a ring, by whatever has got at
+        // our memory, this must end all the same.
+        let mut left = 2 * self.entries.len();
+        while let Some((index, entry)) = self.linked(births).filter(|_| left > 0) {
+            left -= 1;
             births = entry.next_birth.load(Relaxed);
             birth(index, entry.state.load(Relaxed) >> STATE_BITS);
         }
-        while let Some((index, entry)) = self.linked(deaths) {
+        while let Some((index, entry)) = self.linked(deaths).filter(|_| left > 0) {
+            left -= 1;
             deaths = entry.next.load(Relaxed);
             death(index, entry.died_seq.load(Relaxed));
         }
@@ -473,5 +513,7 @@ pub struct Taken {
     address: usize,
 }
 
+#[cfg(all(test, loom))]
+mod models;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,12 @@
-//! The agent's descriptors: which are still its own.
+//! The agent's descriptors: out of the program's way, and which are still its own.
 //!
-//! A descriptor is a number in the program's table, and the program may close
-//! them all, as daemons do, and open its own files under the same numbers. So
-//! each is known by the device and inode of its socket, and is looked at before
+//! The agent's thread has a table of descriptors to itself: see [`separate`]. So
+//! the program finds its numbers free, may close them all, as daemons do, and put
+//! its own files under any; nothing is inherited by its children, and nothing
+//! counts against its limit.
+//!
+//! Where the system has no such thing, a descriptor is a number in the program's
+//! table. So each is known by the device and inode of its socket, and is looked at before
 //! every use: [`Listed::is_ours`]. One that is not ours any more is forgotten,
 //! never used, never closed.
 //!
@@ -14,9 +18,34 @@
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
-/// The listening socket and the viewers'.
-const ROOM: usize = super::MAX_PEERS + 1;
+/// The listening socket, the region's file, and the viewers'.
+const ROOM: usize = super::MAX_PEERS + 2;
 const NONE: i32 = -1;
+
+/// Gives the calling thread a table of descriptors of its own, with `kept` in it and
+/// nothing else of the program's, whose pipes must not be held open. False, and
+/// nothing changed, before Linux 5.9 and where a sandbox forbids it.
+pub fn separate(kept: Option<i32>) -> bool {
+    let kept = kept.and_then(|fd| u32::try_from(fd).ok());
+    let close = |first: u32, last: u32, flags: u32| {
+        // SAFETY: what is closed in this thread's own table is not in use by it.
+        unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) == 0 }
+    };
+    let below = kept.map_or(u32::MAX, |fd| fd.saturating_sub(1));
+    if !close(0, below, libc::CLOSE_RANGE_UNSHARE) {
+        return false;
+    }
+    if let Some(fd) = kept {
+        close(fd + 1, u32::MAX, 0);
+    }
+    // The first three numbers are written to by whoever has a message for a person,
+    // as the runtime has when it panics: no viewer's socket may have them.
+    for _ in 0..3 {
+        // SAFETY: no memory involved.
+        unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+    }
+    true
+}
 
 struct Slot {
     fd: AtomicI32,
@@ -58,6 +87,11 @@ impl Listed {
         Self { slot, fd, identity }
     }
 
+    /// What it named at first: device and inode.
+    pub const fn identity(&self) -> Option<(u64, u64)> {
+        self.identity
+    }
+
     /// Whether the number still names what it named.
     pub fn is_ours(&self) -> bool {
         self.identity.is_some() && identity(self.fd) == self.identity
@@ -73,19 +107,22 @@ impl Drop for Listed {
     }
 }
 
-/// Has forked children close what is on the list and still ours.
-pub fn close_in_children() {
-    extern "C" fn close() {
-        for slot in &LIST {
-            let fd = slot.fd.swap(NONE, Relaxed);
-            let listed = (slot.device.load(Relaxed), slot.inode.load(Relaxed));
-            if fd != NONE && identity(fd) == Some(listed) {
-                // SAFETY: this runs in `fork` itself, in a child with one thread,
-                // whose descriptors are those of the parent at that moment.
-                unsafe { libc::close(fd) };
-            }
+/// In a forked child: closes what is on the list and still the parent's. Needed
+/// where the handler did not run, as after `_Fork`.
+pub extern "C" fn close() {
+    for slot in &LIST {
+        let fd = slot.fd.swap(NONE, Relaxed);
+        let listed = (slot.device.load(Relaxed), slot.inode.load(Relaxed));
+        if fd != NONE && identity(fd) == Some(listed) {
+            // SAFETY: this runs in `fork` itself or right after it, in a child with one
+            // thread, whose descriptors are those of the parent at that moment.
+            unsafe { libc::close(fd) };
         }
     }
+}
+
+/// Has forked children close what is on the list and still ours. Once.
+pub fn close_in_children() {
     // SAFETY: the handler has the type asked for and lives for ever.
     unsafe { libc::pthread_atfork(None, None, Some(close)) };
 }
@@ -104,6 +141,26 @@ mod tests {
         assert!(!listed.is_ours());
         drop(a);
         assert!(!listed.is_ours());
+    }
+
+    #[test]
+    fn a_table_of_its_own_leaves_the_programs_alone() {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (ours, theirs) = (ours.as_raw_fd(), theirs.as_raw_fd());
+        // SAFETY: asking for flags changes nothing.
+        let is_open = |fd: i32| unsafe { libc::fcntl(fd, libc::F_GETFD) >= 0 };
+        std::thread::spawn(move || {
+            let before = identity(ours);
+            assert!(separate(Some(ours)));
+            assert_eq!(identity(ours), before);
+            assert!(!is_open(theirs));
+            // SAFETY: nobody else has this number here.
+            let next = unsafe { libc::dup(ours) };
+            assert!(next > 2, "standard streams are not to be written to");
+        })
+        .join()
+        .unwrap();
+        assert!(is_open(ours) && is_open(theirs));
     }
 
     #[test]

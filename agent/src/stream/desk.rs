@@ -1,12 +1,14 @@
 //! What the agent's thread does, turn by turn: wait, let viewers in, hear them, do
 //! the books, tell the viewers.
 
+use super::governor::{Governor, Reading};
 use super::ledger::Ledger;
 use super::modules::Modules;
 use super::peer::{Peer, Sources};
+use super::remains::Opened;
 use super::server::Server;
 use super::threads::Threads;
-use super::{ENDPOINT, Errand, MAX_PEERS};
+use super::{Errand, MAX_PEERS, endpoint_is};
 use crate::engine::{Engine, sys, unwind};
 use heaptop_protocol::ids::StackId;
 use heaptop_protocol::message::{
@@ -15,7 +17,10 @@ use heaptop_protocol::message::{
 };
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Acquire, Release},
+};
 
 /// While many samples come in: more than [`MANY`] a pass.
 const BUSY_MS: i32 = 10;
@@ -44,6 +49,10 @@ pub struct Desk {
     rss_bytes: Option<u64>,
     slow_ns: u64,
     stopped: bool,
+    /// `None` while R is fixed.
+    governor: Option<Governor>,
+    /// The region, for viewers to read after the end.
+    memory: Option<Opened>,
 }
 
 impl Desk {
@@ -63,7 +72,10 @@ impl Desk {
             rss_bytes: None,
             slow_ns: 0,
             stopped: false,
+            governor: None,
+            memory: Opened::new(engine),
         };
+        desk.govern(engine.governed);
         desk.open();
         desk
     }
@@ -72,12 +84,12 @@ impl Desk {
         match Server::open(&self.directories) {
             Ok(server) => {
                 let path = server.path().to_owned();
-                unlink_at_exit(&path);
-                let _ = ENDPOINT.set(Ok(path));
+                unlink_in_the_end(&path);
+                endpoint_is(Ok(path));
                 self.server = Some(server);
             }
             Err(why) => {
-                let _ = ENDPOINT.set(Err(why));
+                endpoint_is(Err(why));
             }
         }
     }
@@ -91,7 +103,11 @@ impl Desk {
         self.ledger.pass();
         if self.ledger.thin() {
             self.peers.iter_mut().for_each(|p| p.want_snapshot(0));
+            if let Some(governor) = &mut self.governor {
+                governor.limit(self.engine.interval());
+            }
         }
+        self.set_by_governor();
         let slow = now_ns.saturating_sub(self.slow_ns) >= SLOW_NS;
         if (slow || self.placed < self.ledger.known()) && self.modules.refresh() {
             unwind::forget();
@@ -136,7 +152,8 @@ impl Desk {
         while self.peers.len() < MAX_PEERS
             && let Some(stream) = server.accept()
         {
-            let mut peer = Peer::new(stream, self.hello(), now_ns);
+            let memory = self.memory.as_ref().and_then(Opened::told);
+            let mut peer = Peer::new(stream, self.hello(), memory, now_ns);
             // At once: what follows may take its time.
             if peer.flush().is_ok() {
                 self.peers.push(peer);
@@ -192,7 +209,10 @@ impl Desk {
         let (interval, on) = (self.engine.interval(), self.engine.rate().interval.is_some());
         match command {
             FromViewer::Hello(_) => {}
-            FromViewer::SetInterval(c) => self.engine.set_rate(c.interval, on),
+            FromViewer::SetInterval(c) => {
+                self.govern(c.interval.is_none());
+                self.engine.set_rate(c.interval.unwrap_or(interval), on);
+            }
             FromViewer::SetSampling(c) => self.engine.set_rate(interval, c.on && !self.stopped),
             FromViewer::Profile(ProfileCommand::Start) => {
                 self.forget();
@@ -212,8 +232,34 @@ impl Desk {
         }
     }
 
+    /// R is the governor's from now on, or is not.
+    fn govern(&mut self, governed: bool) {
+        self.governor = governed.then(|| Governor::new(self.reading()));
+    }
+
+    fn reading(&self) -> Reading {
+        Reading {
+            ns: sys::monotonic_ns(),
+            samples: self.engine.samples(),
+            agent_ns: sys::thread_cpu_ns() + self.engine.cost_ns(),
+            process_ns: sys::process_cpu_ns(),
+        }
+    }
+
+    fn set_by_governor(&mut self) {
+        let now = self.reading();
+        let Some(governor) = &mut self.governor else { return };
+        // While nothing is sampled there is nothing to go by.
+        if self.engine.rate().interval.is_none() {
+            *governor = Governor::new(now);
+        } else if let Some(interval) = governor.decide(now, self.engine.interval()) {
+            self.engine.set_rate(interval, true);
+        }
+    }
+
     fn forget(&mut self) {
         self.ledger.discard();
+        self.engine.begin_profile();
         for peer in &mut self.peers {
             peer.want_curve();
             peer.want_snapshot(0);
@@ -263,6 +309,8 @@ impl Desk {
                 None => Sampling::Paused,
             },
             interval: engine.interval(),
+            coarsest: engine.coarsest(),
+            governed: self.governor.is_some(),
             samples: engine.samples(),
             totals: *self.ledger.totals(),
             live_blocks: u64::from(engine.tracker.live()),
@@ -280,25 +328,33 @@ impl Desk {
     }
 }
 
-/// Removes the socket when the program exits in an orderly way.
-fn unlink_at_exit(path: &std::path::Path) {
+/// The socket's path, to be removed at the program's end. Never given back.
+static PATH: AtomicPtr<libc::c_char> = AtomicPtr::new(std::ptr::null_mut());
+
+fn unlink_in_the_end(path: &std::path::Path) {
     use std::os::unix::ffi::OsStrExt;
-    static PATH: OnceLock<std::ffi::CString> = OnceLock::new();
+    if let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) {
+        PATH.store(path.into_raw(), Release);
+    }
+}
+
+/// In a forked child: the parent's socket is the parent's.
+pub fn nothing_to_unlink() {
+    PATH.store(std::ptr::null_mut(), Release);
+}
+
+/// Has the socket removed when the program exits in an orderly way. Once.
+pub fn unlink_at_exit() {
     extern "C" fn unlink() {
+        let path = PATH.load(Acquire);
         // A forked child that exits must leave its parent's socket alone.
-        if let Some(path) = PATH.get()
-            && Engine::running().is_some()
-        {
+        if !path.is_null() && Engine::running().is_some() {
             // SAFETY: the path ends with a zero byte.
-            unsafe { libc::unlink(path.as_ptr()) };
+            unsafe { libc::unlink(path) };
         }
     }
-    if let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes())
-        && PATH.set(path).is_ok()
-    {
-        // SAFETY: the function has the type asked for and lives for ever.
-        unsafe { libc::atexit(unlink) };
-    }
+    // SAFETY: the function has the type asked for and lives for ever.
+    unsafe { libc::atexit(unlink) };
 }
 
 fn executable() -> String {

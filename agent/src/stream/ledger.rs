@@ -38,9 +38,11 @@ use heaptop_protocol::ids::{BlockId, StackId, ThreadId};
 use heaptop_protocol::message::{HistoryPoint, LiveBlock};
 use heaptop_protocol::totals::{StackInUse, StackTotals, Total, Totals};
 use std::collections::VecDeque;
+use std::mem::offset_of;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What is kept of a callstack.
+#[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct Record {
     /// The engine's number.
@@ -56,6 +58,14 @@ struct Record {
 
 // SAFETY: numbers only; zero bytes are an empty record.
 unsafe impl Zeroable for Record {}
+
+/// The layout of a record, for who holds it to what is promised of it.
+pub const LAYOUT: [usize; 4] = [
+    size_of::<Record>(),
+    offset_of!(Record, raw),
+    offset_of!(Record, totals),
+    offset_of!(Record, pending),
+];
 
 /// A young block that lived at the last pass.
 #[derive(Debug, Clone, Copy)]
@@ -117,6 +127,8 @@ impl Ledger {
         let room = region.rest_bytes().checked_sub(64)? / size_of::<Record>();
         let records: &mut [Record] = region.slice_mut(room.min(engine.callstacks.slots() + 1))?;
         records.first_mut()?.raw = callstack::OTHER;
+        engine.header.records.set(&region, records);
+        engine.header.known.store(1, Relaxed);
         Some(Self {
             engine,
             records,
@@ -153,7 +165,7 @@ impl Ledger {
         Moment {
             seq: self.engine.seq(),
             time_ns: self.since_start(sys::monotonic_ns()),
-            clock: self.engine.clock.load(Relaxed),
+            clock: self.engine.header.clock.load(Relaxed),
         }
     }
 
@@ -214,6 +226,7 @@ impl Ledger {
             return;
         }
         self.cycle = cycle;
+        self.engine.header.cycle.store(cycle, Relaxed);
         for record in std::mem::take(&mut self.pending) {
             if let Some(r) = self.records.get_mut(record as usize) {
                 let died_young = std::mem::take(&mut r.pending);
@@ -358,6 +371,7 @@ impl Ledger {
         if record != 0 {
             self.known += 1;
             self.records[record].raw = raw;
+            self.engine.header.known.store(self.known as u64, Relaxed);
         }
         self.by_raw[raw as usize] = record as u32 + 1;
         record
@@ -392,12 +406,17 @@ impl Ledger {
             let Some(coarser) = Interval::new(u64::from(now.bytes()) * 2) else { break };
             self.engine.set_rate(coarser, self.engine.rate().interval.is_some());
             self.thinned += 1;
-            let (_, used) = self.engine.tracker.room();
-            for index in 0..used as u32 {
-                self.thin_block(index, coarser);
-            }
+            self.thin_to(coarser);
         }
         true
+    }
+
+    /// Thins all live blocks to `coarser`.
+    pub fn thin_to(&mut self, coarser: Interval) {
+        let (_, used) = self.engine.tracker.room();
+        for index in 0..used as u32 {
+            self.thin_block(index, coarser);
+        }
     }
 
     fn thin_block(&mut self, index: u32, to: Interval) {
@@ -432,6 +451,7 @@ impl Ledger {
             self.pass();
         }
         self.forget_before = self.engine.seq();
+        self.engine.header.forget_before.store(self.forget_before, Relaxed);
         for r in self.records.iter_mut().take(self.known) {
             *r = Record { raw: r.raw, changed: self.pass, peak_epoch: 0, ..Record::default() };
         }

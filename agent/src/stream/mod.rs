@@ -15,10 +15,14 @@
 
 mod descriptors;
 mod desk;
+#[cfg(fuzzing)]
+pub mod fuzzing;
+mod governor;
 mod history;
-mod ledger;
+pub(crate) mod ledger;
 mod modules;
 mod peer;
+mod remains;
 mod server;
 mod threads;
 
@@ -28,26 +32,53 @@ use ledger::Ledger;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Acquire, Release},
+};
 
 /// Viewers at once.
 const MAX_PEERS: usize = 16;
 /// Stack of the thread. Its deepest call is the directory of the socket.
 const STACK_BYTES: usize = 512 << 10;
 
-/// Where the socket lies, or why there is none. Written by the agent's thread.
-static ENDPOINT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+/// Where the socket lies, or why there is none. Written by the agent's thread, and
+/// never given back: somebody may be reading it. No lock, which a fork might find
+/// taken.
+static ENDPOINT: AtomicPtr<Result<PathBuf, String>> = AtomicPtr::new(std::ptr::null_mut());
+/// Where to look for the socket's directory: as the environment said at first.
+static DIRECTORIES: AtomicPtr<Vec<PathBuf>> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Where the socket lies, once it is known.
 pub fn endpoint() -> Option<&'static Result<PathBuf, String>> {
-    ENDPOINT.get()
+    // SAFETY: null, or a box that is never given back.
+    unsafe { ENDPOINT.load(Acquire).as_ref() }
+}
+
+fn endpoint_is(found: Result<PathBuf, String>) {
+    // A socket that cannot be opened is tried again every second.
+    if endpoint() == Some(&found) {
+        return;
+    }
+    ENDPOINT.store(Box::into_raw(Box::new(found)), Release);
+}
+
+/// The directories, read from the environment at the first call.
+fn directories() -> Vec<PathBuf> {
+    // SAFETY: null, or a box that is never given back.
+    let known = unsafe { DIRECTORIES.load(Acquire).as_ref() };
+    known.cloned().unwrap_or_else(|| {
+        let found = server::directories();
+        DIRECTORIES.store(Box::into_raw(Box::new(found.clone())), Release);
+        found
+    })
 }
 
 /// Starts the thread; the reason if it cannot be.
 ///
 /// # Safety
 ///
-/// At most once a process.
+/// At most once an engine, by the thread that made it.
 pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
     // SAFETY: by the contract nobody else calls this.
     let Some(rest) = (unsafe { engine.take_rest() }) else {
@@ -57,16 +88,25 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
         return Err("the agent's memory bound is too small: raise HEAPTOP_MEMORY");
     };
     // The environment is read here, before `main`, and not on the agent's thread,
-    // where the program may be changing it.
-    let errand = Errand {
-        engine,
-        ledger,
-        directories: server::directories(),
-        notices: engine.notices.sentences(),
-    };
+    // where the program may be changing it; nor in a forked child, where another
+    // thread of the parent may have been at it. What is wrong with it the parent has
+    // told.
+    let first = !engine.is_childs();
+    let notices = if first { engine.notices.sentences() } else { Vec::new() };
+    let errand = Errand { engine, ledger, directories: directories(), notices };
     // And told here, so that a program that ends at once has told it.
     errand.notices.iter().for_each(|sentence| write_error(sentence));
-    descriptors::close_in_children();
+    remains::publish(engine);
+    if first {
+        // Children inherit these.
+        descriptors::close_in_children();
+        remains::note_exit();
+        desk::unlink_at_exit();
+    } else {
+        descriptors::close();
+        ENDPOINT.store(std::ptr::null_mut(), Release);
+        desk::nothing_to_unlink();
+    }
     let mut argument = Some(Box::new(errand));
     // SAFETY: plain libc calls on local values. The thread owns the errand, which
     // it takes back from the pointer; the masks are restored whatever happens.
@@ -111,6 +151,8 @@ extern "C" fn main(errand: *mut c_void) -> *mut c_void {
     });
     // SAFETY: the pointer is the box that `start` gave away.
     let errand = unsafe { Box::from_raw(errand.cast::<Errand>()) };
+    // Before anything is opened. If it cannot be, descriptors are watched instead.
+    let _separate = descriptors::separate(errand.engine.file);
     // SAFETY: a constant string that ends with a zero byte.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"heaptop".as_ptr()) };
     let mut desk = Desk::new(*errand);

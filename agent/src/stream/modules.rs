@@ -7,6 +7,7 @@
 
 use heaptop_protocol::callstack::{Frame, Module};
 use heaptop_protocol::ids::ModuleId;
+use heaptop_protocol::remains::pack;
 use std::ffi::{CStr, c_int, c_void};
 
 const PATH_BYTES: usize = 512;
@@ -31,10 +32,6 @@ struct Walk {
     counts: (u64, u64),
     only_counts: bool,
 }
-
-/// Frames as they are kept in the engine's arena: module above, offset below.
-const MODULE_SHIFT: u32 = 48;
-const OFFSET_MASK: u64 = (1 << MODULE_SHIFT) - 1;
 
 /// All modules that were ever seen. Those that were unloaded keep their ids.
 #[derive(Default)]
@@ -113,17 +110,11 @@ impl Modules {
         match found {
             Some(&(_, end, index)) if pc <= end => {
                 let module = &self.known[index];
-                u64::from(module.id.0) << MODULE_SHIFT
-                    | (pc.wrapping_sub(module.load_bias) & OFFSET_MASK)
+                pack(Frame { module: module.id, offset: pc.wrapping_sub(module.load_bias) })
             }
-            _ => pc & OFFSET_MASK,
+            _ => pack(Frame { module: ModuleId::UNKNOWN, offset: pc }),
         }
     }
-}
-
-/// Unpacks a word of [`Modules::place`].
-pub const fn frame(word: u64) -> Frame {
-    Frame { module: ModuleId((word >> MODULE_SHIFT) as u32), offset: word & OFFSET_MASK }
 }
 
 fn walk(room: usize, only_counts: bool) -> Walk {
@@ -215,13 +206,14 @@ fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heaptop_protocol::remains::unpack;
 
     #[test]
     fn a_function_lies_in_this_executable() {
         let mut modules = Modules::default();
         modules.refresh();
         let here = a_function_lies_in_this_executable as fn() as usize as u64;
-        let frame = frame(modules.place(here));
+        let frame = unpack(modules.place(here));
         let module = &modules.known()[frame.module.0 as usize - 1];
         let exe = std::fs::read_link("/proc/self/exe").unwrap();
         assert_eq!(module.path, exe.to_string_lossy());
@@ -235,13 +227,13 @@ mod tests {
     }
 
     fn frame_of_libc(modules: &Modules) -> Module {
-        let f = frame(modules.place(libc::malloc as *const () as u64 + 4));
+        let f = unpack(modules.place(libc::getpid as *const () as u64 + 4));
         modules.known()[f.module.0 as usize - 1].clone()
     }
 
     #[test]
     fn addresses_outside_are_kept_as_they_are() {
-        let f = frame(Modules::default().place(0x1234));
+        let f = unpack(Modules::default().place(0x1234));
         assert_eq!((f.module, f.offset), (ModuleId::UNKNOWN, 0x1234));
     }
 

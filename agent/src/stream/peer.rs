@@ -10,7 +10,7 @@
 
 use super::descriptors::Listed;
 use super::ledger::Ledger;
-use super::modules::{self, Modules};
+use super::modules::Modules;
 use super::threads::Threads;
 use crate::engine::Engine;
 use crate::engine::callstack::Published;
@@ -19,9 +19,10 @@ use heaptop_protocol::event::{Batch, Event};
 use heaptop_protocol::frame;
 use heaptop_protocol::ids::StackId;
 use heaptop_protocol::message::{
-    Dropped, FromAgent, FromViewer, History, HistoryPoint, Mark, Peak, SnapshotBegin,
+    Dropped, FromAgent, FromViewer, History, HistoryPoint, Mark, Memory, Peak, SnapshotBegin,
     SnapshotBlocks, SnapshotEnd, Status, TotalsUpdate, check_greeting,
 };
+use heaptop_protocol::remains::unpack;
 use interprocess::local_socket::Stream;
 use std::io::{self, Read};
 use std::mem::ManuallyDrop;
@@ -98,7 +99,7 @@ pub struct Peer {
 
 impl Peer {
     /// A viewer that has just connected.
-    pub fn new(stream: Stream, hello: FromAgent, now_ns: u64) -> Self {
+    pub fn new(stream: Stream, hello: FromAgent, memory: Option<Memory>, now_ns: u64) -> Self {
         let Stream::UdSocket(socket) = &stream;
         let mut peer = Self {
             listed: Listed::new(socket),
@@ -124,6 +125,9 @@ impl Peer {
             dropped: 0,
         };
         peer.tell(hello);
+        if let Some(memory) = memory {
+            peer.tell(memory);
+        }
         peer
     }
 
@@ -264,7 +268,7 @@ impl Peer {
             {
                 self.tell(Callstack {
                     id,
-                    frames: frames.into_iter().rev().map(modules::frame).collect(),
+                    frames: frames.into_iter().rev().map(unpack).collect(),
                     end: if truncated { End::Truncated } else { End::Complete },
                 });
             }

@@ -119,6 +119,8 @@ pub fn from_agent() -> Vec<FromAgent> {
             cycle: 512,
             sampling: Sampling::Paused,
             interval: interval(),
+            coarsest: Interval::DEFAULT,
+            governed: true,
             samples: 123_456,
             totals: totals(),
             live_blocks: 789,
@@ -169,6 +171,7 @@ pub fn from_agent() -> Vec<FromAgent> {
         Dropped { events: 300 }.into(),
         Stopped { reason: "the memory bound of 64 MiB is reached".into() }.into(),
         Mark { at: at(1011), label: "after warm-up".into() }.into(),
+        Memory { fd: 100, tid: 4712, device: 1, inode: 4242 }.into(),
     ]
 }
 
@@ -176,7 +179,7 @@ pub fn from_agent() -> Vec<FromAgent> {
 pub fn from_viewer() -> Vec<FromViewer> {
     vec![
         ViewerHello { magic: MAGIC, version: VERSION, client: "heaptop 0.1.0".into() }.into(),
-        SetInterval { interval: interval() }.into(),
+        SetInterval { interval: Some(interval()) }.into(),
         SetSampling { on: true }.into(),
         ProfileCommand::Discard.into(),
         SetMark { label: "before".into() }.into(),

@@ -14,7 +14,8 @@ fn figures(what: &str, total: &Total) -> (u64, u64) {
     (total.n, total.bytes.sum as u64)
 }
 
-fn compare(truth: &Truth, got: &Totals) -> Vec<String> {
+/// What of a function's totals is not its truth.
+pub fn compare(truth: &Truth, got: &Totals) -> Vec<String> {
     let name = &truth.function;
     let known = |objects: Option<u64>, bytes: Option<u64>| objects.zip(bytes);
     let [allocated, in_use] =
@@ -58,7 +59,8 @@ pub fn assert_exact(told: &Told, truths: &Truths) {
     }
 }
 
-fn nothing_lost(told: &Told) {
+/// Asserts that the agent has every event, and goes on.
+pub fn nothing_lost(told: &Told) {
     let losses = told.status.expect("a status came").losses;
     assert_eq!((losses.births, losses.stacks), (0, 0), "the agent lost something: {losses:?}");
     assert_eq!(told.stopped, None);

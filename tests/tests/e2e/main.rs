@@ -3,10 +3,12 @@
 
 mod demo;
 mod exact;
+mod followed;
 mod httpd;
 mod manners;
 mod near;
 mod prove;
+mod safety;
 mod shown;
 mod viewer;
 mod viewer_commands;

@@ -3,7 +3,7 @@
 use crate::exact::assert_exact;
 use heaptop_protocol::message::{FromViewer, Sampling, SetInterval, SetMark, SetSampling};
 use heaptop_protocol::{VERSION, Version, estimate::Interval};
-use heaptop_tests::client::Client;
+use heaptop_tests::client::{Client, Told};
 use heaptop_tests::deadline::{Deadline, poll};
 use heaptop_tests::names::Names;
 use heaptop_tests::target::{Target, socket_directory};
@@ -157,11 +157,27 @@ fn a_mark_is_told_to_all_viewers() {
 }
 
 #[test]
+fn the_governor_makes_an_idle_target_finer_until_an_interval_is_set() {
+    let target = waiting(&[("HEAPTOP_INTERVAL", "auto")]);
+    let mut client = Client::attach(&target.socket());
+    let status = |told: &Told| told.status.map(|s| (s.governed, s.interval.bytes()));
+    client.until("the finest R", |told| status(told) == Some((true, 16 << 10)));
+    assert_eq!(client.told.status.unwrap().coarsest, Interval::DEFAULT, "where it began");
+
+    let interval = Interval::new(1 << 20);
+    client.send(&FromViewer::SetInterval(SetInterval { interval }));
+    client.until("the set R", |told| status(told) == Some((false, 1 << 20)));
+    assert_eq!(client.told.status.unwrap().coarsest, interval.unwrap());
+    client.send(&FromViewer::SetInterval(SetInterval { interval: None }));
+    client.until("half of it", |told| status(told) == Some((true, 512 << 10)));
+}
+
+#[test]
 fn the_interval_and_sampling_can_be_set() {
     let mut demo = crate::demo::start(&[]);
     let mut client = Client::attach(&demo.socket());
     let interval = Interval::new(4096).unwrap();
-    client.send(&FromViewer::SetInterval(SetInterval { interval }));
+    client.send(&FromViewer::SetInterval(SetInterval { interval: Some(interval) }));
     client.until("the interval", |told| told.status.is_some_and(|s| s.interval == interval));
 
     client.send(&FromViewer::SetSampling(SetSampling { on: false }));
@@ -222,6 +238,25 @@ fn a_forked_child_is_left_alone_and_leaves_its_parent_alone() {
     let in_use = functions.map(|f| (totals[f].in_use.n, totals[f].in_use.bytes.sum as u64));
     assert_eq!(in_use, [(100, 100 << 10), (0, 0), (50, 50 * 512)]);
     assert_eq!(totals["in_child"].allocated.n, 0);
+}
+
+#[test]
+fn no_descriptor_of_ours_becomes_the_programs_standard_error() {
+    let directory = socket_directory();
+    let mut program = std::process::Command::new("sh")
+        .args(["-c", "exec \"$0\" 0 2>&-"])
+        .arg(heaptop_tests::binaries::path("fixture-exits"))
+        .env("HEAPTOP_DIR", directory.path())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let socket = heaptop_protocol::endpoint::socket(directory.path(), program.id());
+    poll(Deadline::default(), || socket.exists().then_some(())).expect("its socket");
+    let standard_error = std::fs::read_link(format!("/proc/{}/fd/2", program.id())).unwrap();
+    assert_eq!(standard_error.to_str(), Some("/dev/null"));
+    drop(program.stdin.take());
+    assert!(program.wait().unwrap().success());
 }
 
 #[test]

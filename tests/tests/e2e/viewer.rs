@@ -64,6 +64,41 @@ fn totals_go_on_between_two_viewers() {
     row_with(&second, "keep", &[" 8.79 KiB ", " 100 %"]);
 }
 
+/// What was sampled up to the last instruction is there after the end, however it
+/// came, and the viewer says how it came.
+fn ends(how: &str, sentence: &str) {
+    let mut target = Target::start("fixture-ends", &[how], &[]);
+    target.wait_for("ready");
+    let terminal = Terminal::viewer(target.directory(), &[]);
+    row_with(&terminal, "hold_first", &[" 64.0 KiB "]);
+    target.say("go");
+    terminal.wait_for("ENDED");
+    terminal.wait_for(sentence);
+    // In use, objects in use, promoted.
+    row_with(&terminal, "hold_first", &[" 32.0 KiB ", " 32 "]);
+    row_with(&terminal, "born_last", &[" 58.6 KiB ", " 200 ", " 100 %"]);
+}
+
+#[test]
+fn what_exit_left_is_read() {
+    ends("exit", "the target has exited with code 3");
+}
+
+#[test]
+fn what_an_exit_without_handlers_left_is_read() {
+    ends("_exit", "the target has exited with code 4");
+}
+
+#[test]
+fn what_abort_left_is_read() {
+    ends("abort", "the target was killed by SIGABRT");
+}
+
+#[test]
+fn what_a_kill_left_is_read() {
+    ends("kill", "the target was killed by SIGKILL");
+}
+
 #[test]
 fn the_end_of_the_target_is_told_and_its_figures_stay() {
     let mut target = Target::start("fixture-exits", &["0"], &[]);

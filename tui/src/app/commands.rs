@@ -54,7 +54,7 @@ impl Wanted {
 
     fn command(self) -> FromViewer {
         match self {
-            Self::Interval { to, .. } => SetInterval { interval: to }.into(),
+            Self::Interval { to, .. } => SetInterval { interval: Some(to) }.into(),
             Self::Sampling(on) => SetSampling { on }.into(),
         }
     }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     fn interval(bytes: u64) -> Effect {
-        Effect::Send(SetInterval { interval: Interval::new(bytes).unwrap() }.into())
+        Effect::Send(SetInterval { interval: Interval::new(bytes) }.into())
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Summary {
     pub uptime_minutes: Option<u64>,
     /// R in bytes.
     pub interval_bytes: Option<u32>,
+    /// Whether the agent's governor moves R.
+    pub governed: bool,
     /// Samples a second.
     pub samples_per_second: Option<f64>,
     /// Bytes that live.
@@ -53,6 +55,7 @@ impl Summary {
             pid: None,
             uptime_minutes: None,
             interval_bytes: None,
+            governed: false,
             samples_per_second: None,
             in_use: Estimate::Unknown,
             peak: None,
@@ -79,6 +82,7 @@ impl Summary {
                 .or(hello.map(|h| h.uptime_ns))
                 .map(|ns| ns / MINUTE_NS),
             interval_bytes: status.map(|s| s.interval.bytes()),
+            governed: status.is_some_and(|s| s.governed),
             samples_per_second: session.samples_per_second(),
             in_use: session.in_use(),
             peak: peak(session),

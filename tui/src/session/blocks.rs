@@ -22,6 +22,8 @@ pub struct Block {
     pub born_ns: u64,
     /// G before it.
     pub born_clock: u64,
+    /// G when it was first seen here: its birth, or the snapshot that listed it.
+    pub seen_clock: u64,
     /// The thread that allocated it.
     pub thread: ThreadId,
     /// Its callstack's place in the session.
@@ -83,7 +85,7 @@ impl Blocks {
     /// A birth, of callstack `stack`. Whether the block is new here. A block's
     /// events keep their order, so it cannot be dead already.
     pub fn birth(&mut self, block: &LiveBlock, stack: u32) -> bool {
-        self.insert(block, stack)
+        self.insert(block, stack, block.born_clock)
     }
 
     /// A promotion.
@@ -120,11 +122,11 @@ impl Blocks {
             known.young &= block.young;
             return None;
         }
-        (!self.is_dead(block.id) && self.insert(block, stack)).then_some(begin)
+        (!self.is_dead(block.id) && self.insert(block, stack, begin.clock)).then_some(begin)
     }
 
     /// The snapshot ends: when it began, and the blocks that are gone.
-    pub fn end(&mut self, announced: u64) -> Option<(Moment, Vec<Block>)> {
+    pub fn end(&mut self, announced: u64) -> Option<(Moment, Vec<(BlockId, Block)>)> {
         let snapshot = self.snapshot.take()?;
         let mut gone = Vec::new();
         if snapshot.listed >= announced {
@@ -132,7 +134,7 @@ impl Blocks {
             self.living.retain(|id, block| {
                 let lives = block.snapshot == current || id.0 >= snapshot.begin.seq;
                 if !lives {
-                    gone.push(*block);
+                    gone.push((*id, *block));
                 }
                 lives
             });
@@ -144,7 +146,7 @@ impl Blocks {
         self.snapshot.as_ref().is_some_and(|s| s.dead.contains(&id))
     }
 
-    fn insert(&mut self, block: &LiveBlock, stack: u32) -> bool {
+    fn insert(&mut self, block: &LiveBlock, stack: u32, seen_clock: u64) -> bool {
         if self.living.len() >= MOST_BLOCKS {
             self.refused += 1;
             return false;
@@ -153,6 +155,7 @@ impl Blocks {
         let new = Block {
             born_ns: block.born_ns,
             born_clock: block.born_clock,
+            seen_clock: seen_clock.max(block.born_clock),
             thread: block.thread,
             stack,
             size: block.size,

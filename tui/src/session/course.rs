@@ -39,8 +39,9 @@ pub struct Course {
     former: VecDeque<Former>,
     rate_steps: Steps,
     trend_steps: Steps,
-    /// Largest R ever in force while this model watched.
-    interval: Option<Interval>,
+    /// The coarsest R that any block was sampled with: what the agent says, and what
+    /// was in force while this model watched.
+    coarsest: Option<Interval>,
     /// When each R came into force, as far back as rates look.
     intervals: VecDeque<(u64, Interval)>,
     /// When sampling was last known to be off.
@@ -56,7 +57,7 @@ impl Course {
             former: VecDeque::new(),
             rate_steps: Steps::new(SECOND_NS, RATE_WINDOW_NS),
             trend_steps: Steps::new(TREND_STEP_NS, TREND_WINDOW_NS),
-            interval: None,
+            coarsest: None,
             intervals: VecDeque::new(),
             off_ns: None,
             history: Vec::new(),
@@ -72,7 +73,7 @@ impl Course {
     pub(super) fn status_is(&mut self, status: &Status) {
         let time_ns = status.at.time_ns;
         self.advance(time_ns);
-        self.interval = self.interval.max(Some(status.interval));
+        self.coarsest = self.coarsest.max(Some(status.coarsest.max(status.interval)));
         if self.intervals.back().is_none_or(|(_, last)| *last != status.interval) {
             self.intervals.push_back((time_ns, status.interval));
         }
@@ -147,7 +148,7 @@ impl Course {
     /// How all blocks were sampled, as far as is known.
     #[must_use]
     pub fn sight(&self) -> Sight {
-        Sight { interval: self.interval, lost: self.lost(), off: self.off_ns.is_some() }
+        Sight { interval: self.coarsest, lost: self.lost(), off: self.off_ns.is_some() }
     }
 
     /// The same for blocks born in the window of rates, which is not asked for

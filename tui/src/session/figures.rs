@@ -92,3 +92,70 @@ pub enum Lifetime {
         samples: u64,
     },
 }
+
+/// A signed change in bytes or objects with its 95 % interval: growth between two
+/// times, or the difference of two recordings.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Change {
+    /// Nothing is known.
+    Unknown,
+    /// Known without error.
+    Exact {
+        /// The value.
+        value: f64,
+    },
+    /// A value within an interval.
+    Interval {
+        /// The unbiased estimate.
+        value: f64,
+        /// Lower end.
+        low: f64,
+        /// Upper end.
+        high: f64,
+        /// Sampled blocks behind it; 0 where none was seen on either side.
+        samples: u64,
+    },
+    /// One side is known from below alone.
+    AtLeast {
+        /// The bound, with 95 % confidence.
+        low: f64,
+        /// Sampled blocks behind it.
+        samples: u64,
+    },
+    /// The other side is known from below alone.
+    AtMost {
+        /// The bound, with 95 % confidence.
+        high: f64,
+        /// Sampled blocks behind it.
+        samples: u64,
+    },
+}
+
+/// A figure that rests on how long blocks could be followed: a share that
+/// survives, a mean life in bytes, a promotion rate at another nursery.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Followed {
+    /// Nothing is known.
+    Unknown,
+    /// A value within its 95 % interval.
+    Interval {
+        /// The estimate.
+        value: f64,
+        /// Lower end.
+        low: f64,
+        /// Upper end.
+        high: f64,
+        /// Sampled blocks behind it.
+        samples: u64,
+    },
+    /// No block was followed so far: the truth is between these with 95 %
+    /// confidence, and no value in between is better than another.
+    Bounds {
+        /// The least it can be.
+        low: f64,
+        /// The most it can be.
+        high: f64,
+        /// Sampled blocks behind it.
+        samples: u64,
+    },
+}

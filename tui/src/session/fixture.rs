@@ -20,6 +20,8 @@ pub(crate) struct Fixture {
     pub session: Session,
     /// R.
     pub interval: Interval,
+    /// The coarsest R so far, as far as it was coarser than `interval`.
+    pub coarsest: Interval,
     /// Nanoseconds since the start.
     pub time_ns: u64,
     /// G.
@@ -49,6 +51,7 @@ impl Fixture {
         let mut fixture = Self {
             session: Session::new(),
             interval: Interval::new(interval).unwrap(),
+            coarsest: Interval::EXACT,
             time_ns: 1_000_000_000,
             clock: 0,
             losses: Losses::default(),
@@ -233,6 +236,8 @@ impl Fixture {
             cycle: self.clock / (2 << 20),
             sampling: self.sampling,
             interval: self.interval,
+            coarsest: self.coarsest.max(self.interval),
+            governed: false,
             samples: self.samples,
             totals: self.all,
             live_blocks: self.living.len() as u64,

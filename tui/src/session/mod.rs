@@ -7,6 +7,7 @@
 //! Input ─► Session ─┬─ book       names, callstacks, groups by callsite with their sums
 //!                   ├─ numbers    per callstack: totals, changes, lifetimes
 //!                   ├─ blocks     the living, by id
+//!                   ├─ lives      those that are over: what looks back needs them
 //!                   └─ course     status over time: rates, costs, history, peak
 //!                        ▲
 //!                      query      (rows and trees; intervals from `estimate`)
@@ -32,7 +33,9 @@ pub(crate) mod fixture;
 pub mod groups;
 mod known;
 pub mod lifetimes;
+pub mod lives;
 pub mod names;
+mod past;
 pub mod sane;
 mod search;
 pub mod window;
@@ -44,13 +47,14 @@ use blocks::Blocks;
 use book::Book;
 use course::Course;
 use figures::Estimate;
-use heaptop_protocol::event::Event;
+use heaptop_protocol::event::{Event, Moment};
 use heaptop_protocol::ids::{StackId, ThreadId};
 use heaptop_protocol::message::{
     FromAgent, Hello, LiveBlock, Mark, SnapshotBlocks, SnapshotEnd, Status, Thread, TotalsUpdate,
 };
 use heaptop_protocol::totals::{StackTotals, Total, Totals};
 use lifetimes::Lifetimes;
+use lives::{End, Life, Lives};
 use rustc_hash::FxHashMap;
 use window::{BySteps, Changes, Lately};
 
@@ -144,13 +148,18 @@ pub struct Session {
     numbers: Vec<Numbers>,
     everything: Everything,
     blocks: Blocks,
+    lives: Lives,
     course: Course,
     /// Whether a snapshot ended: all callstacks are known since.
     synced: bool,
     /// Latest time of any message, in nanoseconds since the agent's start.
     now_ns: u64,
+    /// Latest G of any event or status.
+    now_clock: u64,
     /// Time of the last event before events were lost; `None` if none were.
     blind_from_ns: Option<u64>,
+    /// G at that time.
+    blind_from_clock: u64,
     dropped: u64,
     unknown: u64,
 }
@@ -177,10 +186,13 @@ impl Session {
             numbers: Vec::new(),
             everything: Everything::default(),
             blocks: Blocks::default(),
+            lives: Lives::default(),
             course: Course::new(),
             synced: false,
             now_ns: 0,
+            now_clock: 0,
             blind_from_ns: None,
+            blind_from_clock: 0,
             dropped: 0,
             unknown: 0,
         }
@@ -238,7 +250,8 @@ impl Session {
             FromAgent::Totals(update) => self.count(&update),
             FromAgent::Status(status) => self.status_is(&status),
             FromAgent::SnapshotBegin(begin) => {
-                self.see(begin.at.time_ns);
+                self.see(begin.at);
+                self.lives.begin(begin.at);
                 self.blocks.begin(begin.at);
                 return false;
             }
@@ -251,11 +264,16 @@ impl Session {
             FromAgent::Peak(peak) => self.course.peak_is(&peak),
             FromAgent::Dropped(dropped) => {
                 self.dropped = self.dropped.saturating_add(dropped.events);
-                self.blind_from_ns.get_or_insert(self.now_ns);
+                if self.blind_from_ns.is_none() {
+                    self.blind_from_ns = Some(self.now_ns);
+                    self.blind_from_clock = self.now_clock;
+                }
             }
             FromAgent::Stopped(stopped) => {
                 self.stopped = Some(sane::text(&stopped.reason).into_owned());
             }
+            // It is the link's, which reads it when the target is dead.
+            FromAgent::Memory(_) => return false,
             FromAgent::Mark(mark) => {
                 let label = sane::text(&mark.label).into_owned();
                 if self.marks.len() >= MOST_NOTICES {
@@ -283,8 +301,9 @@ impl Session {
         };
     }
 
-    fn see(&mut self, time_ns: u64) {
-        self.now_ns = self.now_ns.max(time_ns);
+    fn see(&mut self, at: Moment) {
+        self.now_ns = self.now_ns.max(at.time_ns);
+        self.now_clock = self.now_clock.max(at.clock);
     }
 
     fn fit_numbers(&mut self) {
@@ -304,22 +323,23 @@ impl Session {
                 let block = LiveBlock::from(e);
                 if self.blocks.birth(&block, stack) {
                     let w = e.interval.weight(e.size).objects;
-                    self.lives(stack, |lives| lives.enter(e.at.time_ns, e.at.time_ns, w));
+                    self.live(stack, |lives| lives.enter(e.at.time_ns, e.at.time_ns, w));
                 }
             }
             Event::Promote(e) => self.blocks.promote(e.id),
             Event::Dealloc(e) => {
                 if let Some(block) = self.blocks.death(e.id) {
                     let w = block.weight();
-                    self.lives(block.stack, |lives| lives.die(block.born_ns, e.at.time_ns, w));
+                    self.lives.add(&Life::freed(&block, e));
+                    self.live(block.stack, |lives| lives.die(block.born_ns, e.at.time_ns, w));
                 }
             }
         }
-        self.see(event.at().time_ns);
+        self.see(event.at());
     }
 
     /// Something happens to a block of callstack `stack`.
-    fn lives(&mut self, stack: u32, happens: impl Fn(&mut Lifetimes)) {
+    fn live(&mut self, stack: u32, happens: impl Fn(&mut Lifetimes)) {
         happens(&mut self.numbers[stack as usize].lifetimes);
         let everything = &mut self.everything;
         happens(&mut everything.lifetimes);
@@ -334,34 +354,38 @@ impl Session {
             if let Some(begin) = self.blocks.list(block, stack) {
                 let w = block.interval.weight(block.size).objects;
                 let seen = begin.time_ns.max(block.born_ns);
-                self.lives(stack, |lives| lives.enter(block.born_ns, seen, w));
+                self.live(stack, |lives| lives.enter(block.born_ns, seen, w));
             }
         }
     }
 
     fn snapshot_ends(&mut self, end: SnapshotEnd) {
-        self.see(end.at.time_ns);
+        self.see(end.at);
         self.synced = true;
         let Some((begin, gone)) = self.blocks.end(end.blocks) else { return };
         let blind_from = self.blind_from_ns.take();
-        for block in gone {
+        for (id, block) in gone {
             let w = block.weight();
             match blind_from {
                 // It died between the last event before the loss and the
                 // snapshot: the middle is as good as any moment.
                 Some(from) => {
                     let died = from.midpoint(begin.time_ns).max(block.born_ns);
-                    self.lives(block.stack, |lives| lives.die(block.born_ns, died, w));
+                    let clock = self.blind_from_clock.midpoint(begin.clock).max(block.seen_clock);
+                    self.lives.add(&Life::ended(id, &block, died, clock, End::Unseen));
+                    self.live(block.stack, |lives| lives.die(block.born_ns, died, w));
                 }
                 None => {
-                    self.lives(block.stack, |lives| lives.lose(block.born_ns, begin.time_ns, w));
+                    let (time, clock) = (begin.time_ns, begin.clock.max(block.seen_clock));
+                    self.lives.add(&Life::ended(id, &block, time, clock, End::Lost));
+                    self.live(block.stack, |lives| lives.lose(block.born_ns, time, w));
                 }
             }
         }
     }
 
     fn count(&mut self, update: &TotalsUpdate) {
-        self.see(update.at.time_ns);
+        self.see(update.at);
         self.course.advance(update.at.time_ns);
         for StackTotals { stack, totals } in &update.stacks {
             let stack = self.stack(*stack);
@@ -398,7 +422,7 @@ impl Session {
     }
 
     fn status_is(&mut self, status: &Status) {
-        self.see(status.at.time_ns);
+        self.see(status.at);
         self.course.status_is(&Status { totals: sane::totals(&status.totals), ..*status });
     }
 }

@@ -131,6 +131,8 @@ pub(crate) fn script() -> Vec<FromAgent> {
         cycle: 0,
         sampling: Sampling::On,
         interval: Interval::DEFAULT,
+        coarsest: Interval::DEFAULT,
+        governed: false,
         samples: SAMPLES,
         totals,
         live_blocks: 1,

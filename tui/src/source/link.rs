@@ -26,7 +26,8 @@ use interprocess::os::unix::uds_local_socket::Stream;
 
 use super::handshake::{self, Greeted};
 use super::inbox::Inbox;
-use super::process::Process;
+use super::process::{How, Process};
+use super::remains::{Known, Remains};
 use super::socket::{Patience, Peer};
 use super::{LinkError, SourceEvent, State};
 use crate::session::names::Named;
@@ -43,6 +44,8 @@ const EXITING: Duration = Duration::from_millis(300);
 const COMMANDS: usize = 64;
 /// Bytes read at once.
 const CHUNK: usize = 256 << 10;
+/// About what a message of a thousand blocks takes.
+const LARGEST: usize = 256 << 10;
 /// What a message costs beside its payload.
 const OVERHEAD: usize = 128;
 
@@ -114,6 +117,8 @@ impl Link {
             pid,
             inbox: Arc::clone(&inbox),
             shared: Arc::clone(&shared),
+            known: Known::default(),
+            remains: None,
         };
         let io =
             |error| LinkError::Io { doing: "start a thread for", socket: socket.into(), error };
@@ -185,6 +190,9 @@ struct Keeper {
     pid: u32,
     inbox: Arc<Inbox>,
     shared: Arc<Shared>,
+    /// What is needed to read what the target leaves.
+    known: Known,
+    remains: Option<Remains>,
 }
 
 /// How a stream ended.
@@ -210,7 +218,7 @@ impl Keeper {
         state.stream.clone()
     }
 
-    fn run(self, mut greeted: Greeted, mut stream: Option<Arc<Stream>>) {
+    fn run(mut self, mut greeted: Greeted, mut stream: Option<Arc<Stream>>) {
         loop {
             if stream.is_none() || !self.say(State::Connected) {
                 return;
@@ -229,7 +237,7 @@ impl Keeper {
                 End::Closed(why) => why,
             };
             if self.process.ends_within(EXITING) {
-                self.say(State::Ended("the target has exited".into()));
+                self.bury();
                 return;
             }
             greeted = match self.come_back(why) {
@@ -245,9 +253,11 @@ impl Keeper {
     }
 
     /// Reads until the stream ends.
-    fn read(&self, greeted: Greeted) -> End {
+    fn read(&mut self, greeted: Greeted) -> End {
         let Greeted { stream, mut reader, hello, .. } = greeted;
-        let hello = SourceEvent::Message(FromAgent::Hello(hello));
+        let hello = FromAgent::Hello(hello);
+        self.known.see(&hello);
+        let hello = SourceEvent::Message(hello);
         if !self.inbox.put(OVERHEAD, hello) {
             return End::Dropped;
         }
@@ -271,11 +281,17 @@ impl Keeper {
     }
 
     /// Puts the messages that are whole. `false`: nobody takes them.
-    fn deliver(&self, reader: &mut Reader) -> Result<bool, LinkError> {
+    fn deliver(&mut self, reader: &mut Reader) -> Result<bool, LinkError> {
         while let Some(frame) = reader.next().map_err(LinkError::Frame)? {
             let bytes = OVERHEAD + frame.payload.len();
             let event = match FromAgent::read(&frame).map_err(LinkError::Message)? {
-                Some(message) => SourceEvent::Message(message),
+                Some(message) => {
+                    self.known.see(&message);
+                    if let FromAgent::Memory(memory) = message {
+                        self.remains = Remains::open(self.pid, memory);
+                    }
+                    SourceEvent::Message(message)
+                }
                 None => SourceEvent::UnknownMessage,
             };
             if !self.inbox.put(bytes, event) {
@@ -283,6 +299,25 @@ impl Keeper {
             }
         }
         Ok(true)
+    }
+
+    /// The target is dead: tells the last of what it did, and how it ended.
+    fn bury(&self) {
+        let mut trouble = None;
+        if let Some(remains) = &self.remains {
+            let mut tell = |message| self.inbox.put(LARGEST, SourceEvent::Message(message));
+            trouble = remains.tell(&self.known, &mut tell).err();
+        }
+        let code = || self.remains.as_ref().and_then(Remains::exit_code);
+        let how = self.process.how_it_ended().or_else(|| code().map(How::Code));
+        let mut sentence = match how {
+            Some(how) => format!("the target {how}"),
+            None => "the target has ended".into(),
+        };
+        if let Some(trouble) = trouble {
+            sentence = format!("{sentence}; its last moments are lost: {trouble}");
+        }
+        self.say(State::Ended(sentence));
     }
 
     /// Opens the link again, in growing pauses, as long as the target lives.
@@ -300,7 +335,8 @@ impl Keeper {
                 return Err(None);
             }
             if self.process.ends_within(Duration::ZERO) {
-                return Err(Some("the target has exited".into()));
+                self.bury();
+                return Err(None);
             }
             if !self.say(State::Connecting) {
                 return Err(None);

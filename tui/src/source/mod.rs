@@ -4,6 +4,7 @@
 //! discover ─► handshake ─► link ─► inbox ─► (the thread that draws)
 //!    socket ─────┘           └ one thread reads and comes back, one writes
 //! wanted: the one target that is meant     demo: a target of our own
+//! process, remains: how a target ended, and what it left
 //! ```
 //!
 //! 1. **Nothing here waits for ever.** Connecting and greeting have deadlines;
@@ -27,6 +28,7 @@ mod handshake;
 pub mod inbox;
 mod link;
 mod process;
+mod remains;
 mod socket;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,14 @@
-//! Whether a target lives.
+//! Whether a target lives, and how it ended.
+//!
+//! We are not its parent, so nobody tells us its status. It stands in `/proc` while
+//! the process waits to be reaped, and from then on the kernel tells who holds a
+//! descriptor of it, from Linux 6.15 on. Between the two, and before 6.15, it is
+//! unknown.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
+
+use rustix::ioctl::{Updater, ioctl, opcode};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -13,6 +20,71 @@ pub(super) struct Process {
     fd: Option<OwnedFd>,
 }
 
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl std::fmt::Display for How {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Self::Code(0) => f.write_str("has exited"),
+            Self::Code(code) => write!(f, "has exited with code {code}"),
+            Self::Signal(signal) => match signal_hook::low_level::signal_name(signal) {
+                Some(name) => write!(f, "was killed by {name}"),
+                None => write!(f, "was killed by signal {signal}"),
+            },
+        }
+    }
+}
+
+/// The wait status of a process that has ended and was not reaped yet.
+fn zombie_status(pid: u32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    status_in(&stat)
+}
+
+/// The wait status in a line of `/proc/PID/stat`. Behind the name, which may hold
+/// anything, the state is the third field and the status the 52nd.
+fn status_in(stat: &str) -> Option<i32> {
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    if fields.next()? != "Z" {
+        return None;
+    }
+    fields.nth(48)?.parse().ok()
+}
+
+/// What the kernel tells of a process by its descriptor: the first version of its
+/// record, all later ones begin like it.
+#[repr(C)]
+#[derive(Default)]
+struct PidfdInfo {
+    mask: u64,
+    cgroup: u64,
+    ids: [u32; 11],
+    exit_code: i32,
+}
+
+impl PidfdInfo {
+    /// In `mask`: the exit code is asked for, or told.
+    const EXIT: u64 = 1 << 3;
+    const OPCODE: rustix::ioctl::Opcode = opcode::read_write::<Self>(0xff, 11);
+}
+
+/// The wait status of a process that was reaped.
+#[allow(unsafe_code)]
+fn reaped_status(fd: &OwnedFd) -> Option<i32> {
+    let mut info = PidfdInfo { mask: PidfdInfo::EXIT, ..PidfdInfo::default() };
+    // SAFETY: the kernel reads and writes a record of the size that the opcode holds,
+    // which is this one's; on other descriptors than a process' it fails.
+    unsafe { ioctl(fd, Updater::<{ PidfdInfo::OPCODE }, PidfdInfo>::new(&mut info)) }.ok()?;
+    (info.mask & PidfdInfo::EXIT != 0).then_some(info.exit_code)
+}
+
 impl Process {
     /// The process with this pid.
     pub(super) fn new(pid: u32) -> Self {
@@ -21,6 +93,24 @@ impl Process {
             .and_then(Pid::from_raw)
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         Self { pid, fd }
+    }
+
+    /// How the process, which has ended, did so; `None` where that is not known.
+    pub(super) fn how_it_ended(&self) -> Option<How> {
+        // It may be reaped between the two looks, and a look comes too early for the
+        // second only while it is not.
+        (0..20)
+            .find_map(|_| {
+                let status = zombie_status(self.pid).or_else(|| reaped_status(self.fd.as_ref()?));
+                if status.is_none() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                status
+            })
+            .map(|status| match status & 0x7f {
+                0 => How::Code(status >> 8 & 0xff),
+                signal => How::Signal(signal),
+            })
     }
 
     /// Waits until it has ended, `time` at most, and says whether it has.
@@ -38,5 +128,58 @@ impl Process {
                 Err(_) => return false,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    fn ended(script: &str, reap: bool) -> Option<How> {
+        let mut child =
+            Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap();
+        let process = Process::new(child.id());
+        drop(child.stdin.take());
+        assert!(process.ends_within(Duration::from_secs(60)));
+        if reap {
+            child.wait().unwrap();
+        }
+        let how = process.how_it_ended();
+        child.wait().unwrap();
+        how
+    }
+
+    #[test]
+    fn a_process_that_was_not_reaped_tells_its_status() {
+        assert_eq!(ended("read x; exit 0", false), Some(How::Code(0)));
+        assert_eq!(ended("read x; exit 7", false), Some(How::Code(7)));
+        assert_eq!(ended("read x; kill -KILL $$", false), Some(How::Signal(9)));
+    }
+
+    /// Where the kernel cannot tell, it is not made up.
+    #[test]
+    fn a_process_that_was_reaped_tells_the_truth_or_nothing() {
+        let how = ended("read x; exit 3", true);
+        assert!(matches!(how, Some(How::Code(3)) | None), "{how:?}");
+        let how = ended("read x; kill -ABRT $$", true);
+        assert!(matches!(how, Some(How::Signal(6)) | None), "{how:?}");
+    }
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let rest = "1 ".repeat(48);
+        assert_eq!(status_in(&format!("42 (a) Z 9 (b)) Z {rest}2304 0")), Some(2304));
+        assert_eq!(status_in(&format!("42 (Z) S {rest}2304 0")), None);
+        assert_eq!(status_in("42 (x) Z 1"), None);
+        assert_eq!(status_in(""), None);
+    }
+
+    #[test]
+    fn ends_are_told_in_words() {
+        assert_eq!(How::Code(0).to_string(), "has exited");
+        assert_eq!(How::Code(2).to_string(), "has exited with code 2");
+        assert_eq!(How::Signal(9).to_string(), "was killed by SIGKILL");
+        assert_eq!(How::Signal(40).to_string(), "was killed by signal 40");
     }
 }

@@ -27,6 +27,8 @@
 mod cache;
 mod demangle;
 mod files;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod lookup;
 mod perf_map;
 #[cfg(test)]

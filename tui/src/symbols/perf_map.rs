@@ -49,7 +49,7 @@ impl PerfMap {
     }
 }
 
-fn parse(text: &str) -> Vec<(u64, u64, Box<str>)> {
+pub(super) fn parse(text: &str) -> Vec<(u64, u64, Box<str>)> {
     let hex = |field: &str| u64::from_str_radix(field.trim_start_matches("0x"), 16).ok();
     let mut entries: Vec<_> = text
         .lines()

@@ -170,7 +170,8 @@ fn items(app: &App) -> Vec<Item> {
             0 => String::new(),
             n => format!(", thinned {n}×"),
         };
-        push("", known(format!("{}{thinned}", format::interval(r))), 80);
+        let auto = if s.governed { " auto" } else { "" };
+        push("", known(format!("{}{auto}{thinned}", format::interval(r))), 80);
     }
     if let Some(rate) = s.samples_per_second {
         push("", known(format!("{} samples/s", format::count(rate, 3, Rounding::Nearest))), 60);

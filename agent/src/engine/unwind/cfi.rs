@@ -24,24 +24,27 @@
 //! the walk relies on the tables alone, as every unwinder does.
 
 use super::{Stack, scratch};
+use crate::engine::sync::{
+    AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+    scaled, shared,
+};
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Pointer, ReaderOffset,
     Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow,
     X86_64,
 };
-use std::sync::atomic::{
-    AtomicU64, AtomicUsize,
-    Ordering::{Acquire, Relaxed, Release},
-};
 
-const SLOT_BITS: u32 = 13;
+const SLOT_BITS: u32 = scaled(13, 1) as u32;
 const SLOTS: usize = 1 << SLOT_BITS;
 
-static KEYS: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
-static RULES: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
+shared! {
+    static KEYS: [AtomicU64; SLOTS] = AtomicU64::new(0);
+    static RULES: [AtomicU64; SLOTS] = AtomicU64::new(0);
 
-/// `_dl_find_object`, or 0 where there is none: see [`prime`].
-static FIND: AtomicUsize = AtomicUsize::new(0);
+    /// `_dl_find_object`, or 0 where there is none: see [`prime`].
+    static FIND: AtomicUsize = AtomicUsize::new(0);
+}
 
 /// What `_dl_find_object` tells: glibc's `struct dl_find_object`.
 #[repr(C)]
@@ -189,16 +192,27 @@ fn rule_of(row: &UnwindTableRow<usize, OnStack>) -> Option<Rule> {
 }
 
 #[inline]
-fn rule(find: usize, pc: usize) -> Rule {
-    let at = ((pc as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SLOT_BITS)) as usize;
+const fn slot(pc: usize) -> usize {
+    ((pc as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SLOT_BITS)) as usize
+}
+
+/// The rule of `pc` from the cache, or what `look_up` says.
+#[inline]
+fn cached(pc: usize, look_up: impl FnOnce() -> Rule) -> Rule {
+    let at = slot(pc);
     let known = RULES[at].load(Relaxed);
     if KEYS[at].load(Relaxed) ^ known == pc as u64 {
         return Rule(known);
     }
-    let rule = scratch::run(Rule::NONE, || look_up(find, pc));
+    let rule = look_up();
     RULES[at].store(rule.0, Relaxed);
     KEYS[at].store(pc as u64 ^ rule.0, Relaxed);
     rule
+}
+
+#[inline]
+fn rule(find: usize, pc: usize) -> Rule {
+    cached(pc, || scratch::run(Rule::NONE, || look_up(find, pc)))
 }
 
 unsafe extern "C" {
@@ -304,11 +318,14 @@ pub fn prime() {
 /// Empties the cache. A walk that runs meanwhile may put an old rule back; the
 /// next change of the loader's list empties it again.
 pub fn forget() {
-    for (key, rule) in KEYS.iter().zip(&RULES) {
+    for (key, rule) in KEYS.iter().zip(RULES.iter()) {
         key.store(0, Relaxed);
         rule.store(0, Relaxed);
     }
 }
+
+#[cfg(all(test, loom))]
+mod models;
 
 #[cfg(test)]
 mod tests {

@@ -72,25 +72,53 @@ impl Stack {
     }
 }
 
+/// Marks the frame of the calling function, which must not be inlined: by the stack
+/// pointer. The address of a variable would do, if it were always on the stack: a
+/// sanitizer may keep it elsewhere.
+#[inline(always)]
+pub fn mark() -> usize {
+    let mark: usize;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: reads a register.
+    unsafe {
+        std::arch::asm!("mov {}, rsp", out(reg) mark, options(nomem, nostack, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: reads a register.
+    unsafe {
+        std::arch::asm!("mov {}, sp", out(reg) mark, options(nomem, nostack, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let local = 0u8;
+        mark = &raw const *std::hint::black_box(&local) as usize;
+    }
+    mark
+}
+
 /// Puts the calling thread's return addresses into `stack`, innermost first, at
-/// most `depth` of them. The frame that holds `marker`, a local variable of a function that
-/// must not be inlined, and those below it are left out.
+/// most `depth` of them. The frame that was marked, and those below it, are left out.
 #[inline(never)]
-pub fn capture(stack: &mut Stack, marker: *const u8, depth: usize) {
+pub fn capture(stack: &mut Stack, mark: usize, depth: usize) {
     stack.clear();
-    if !cfi::walk(stack, marker as usize, depth) {
+    if !cfi::walk(stack, mark, depth) {
         stack.clear();
-        portable::walk(stack, marker as usize, depth);
+        portable::walk(stack, mark, depth);
     }
 }
 
 /// Prepares both ways, outside of any allocation: once, before `main`.
 pub fn prime() {
     cfi::prime();
-    let marker = 0u8;
     let mut stack = Stack::new();
-    portable::walk(&mut stack, &raw const marker as usize, MAX_DEPTH);
-    capture(&mut stack, &raw const marker, MAX_DEPTH);
+    portable::walk(&mut stack, mark(), MAX_DEPTH);
+    capture(&mut stack, mark(), MAX_DEPTH);
+}
+
+/// In a forked child: what other threads of the parent were at is free again.
+pub fn after_fork() {
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    scratch::after_fork();
 }
 
 /// Code may have been unloaded: what is known of addresses is forgotten.
@@ -106,9 +134,8 @@ mod tests {
     #[inline(never)]
     fn at(depth: u32, limit: usize) -> Stack {
         if depth == 0 {
-            let marker = 0u8;
             let mut stack = Stack::new();
-            capture(&mut stack, &raw const *black_box(&marker), limit);
+            capture(&mut stack, mark(), limit);
             return stack;
         }
         black_box(at(black_box(depth) - 1, limit))
@@ -118,8 +145,7 @@ mod tests {
     #[inline(never)]
     fn both(depth: usize) -> (Stack, bool, Stack) {
         cfi::prime();
-        let marker = 0u8;
-        let inner = &raw const *black_box(&marker) as usize;
+        let inner = mark();
         let (mut ours, mut theirs) = (Stack::new(), Stack::new());
         let done = cfi::walk(&mut ours, inner, depth);
         portable::walk(&mut theirs, inner, depth);
@@ -180,9 +206,8 @@ mod tests {
         let (ours, done, theirs) = both(MAX_DEPTH);
         assert!(done);
         assert_eq!(ours.frames(), theirs.frames());
-        let marker = 0u8;
         let mut whole = Stack::new();
-        capture(&mut whole, &raw const *black_box(&marker), MAX_DEPTH);
+        capture(&mut whole, mark(), MAX_DEPTH);
         assert!(whole.frames().len() + 2 >= theirs.frames().len());
         assert!(whole.frames().len() > 8, "it goes through the signal frame");
     }
@@ -204,7 +229,7 @@ mod tests {
         let (shallow, deep) = (at(1, MAX_DEPTH), at(11, MAX_DEPTH));
         assert_eq!(deep.frames().len(), shallow.frames().len() + 10);
         assert!(!deep.truncated());
-        // The innermost eleven are the callers of the function with the marker: one
+        // The innermost eleven are the callers of the function with the mark: one
         // return address, repeated. Not one less: it is who allocated.
         let same = deep.frames().iter().take_while(|&&pc| pc == deep.frames()[0]).count();
         assert_eq!(same, 11, "{:x?}", deep.frames());

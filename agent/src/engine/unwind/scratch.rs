@@ -6,20 +6,23 @@
 //! mapped once; who needs one takes a free one by compare-and-swap. If all are
 //! taken, or there are none, it is done on the stack at hand.
 
-use std::ffi::c_void;
-use std::sync::atomic::{
+use crate::engine::sync::{
     AtomicBool, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
+    scaled, shared,
 };
+use std::ffi::c_void;
 
-const STACKS: usize = 16;
+const STACKS: usize = scaled(16, 1);
 /// Enough for a table, and for a signal handler that comes meanwhile. Touched
 /// only as far as it is used.
 const BYTES: usize = 128 << 10;
 
-/// Where they lie; 0 before [`prime`], and where they could not be had.
-static BASE: AtomicUsize = AtomicUsize::new(0);
-static TAKEN: [AtomicBool; STACKS] = [const { AtomicBool::new(false) }; STACKS];
+shared! {
+    /// Where they lie; 0 before [`prime`], and where they could not be had.
+    static BASE: AtomicUsize = AtomicUsize::new(0);
+    static TAKEN: [AtomicBool; STACKS] = AtomicBool::new(false);
+}
 
 /// Maps them: once, before `main`.
 pub fn prime() {
@@ -39,6 +42,13 @@ pub fn prime() {
     };
     if at != libc::MAP_FAILED {
         BASE.store(at as usize, Release);
+    }
+}
+
+/// In a forked child, where the threads that had taken the stacks are not.
+pub fn after_fork() {
+    for taken in &TAKEN[..] {
+        taken.store(false, Relaxed);
     }
 }
 
@@ -93,20 +103,19 @@ unsafe extern "C" fn on_stack(argument: *mut c_void, f: extern "C" fn(*mut c_voi
     )
 }
 
+#[cfg(all(test, loom))]
+mod models;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::unwind::mark;
     use std::hint::black_box;
 
     #[test]
     fn work_is_done_on_another_stack() {
         prime();
-        let here = 0u8;
-        let here = &raw const *black_box(&here) as usize;
-        let there = run(0, || {
-            let local = 0u8;
-            &raw const *black_box(&local) as usize
-        });
+        let (here, there) = (mark(), run(0, mark));
         assert!(here.abs_diff(there) > 1 << 20 || BASE.load(Relaxed) == 0);
         let base = BASE.load(Relaxed);
         assert!((base..base + STACKS * BYTES).contains(&there));

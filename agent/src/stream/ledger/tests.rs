@@ -13,7 +13,7 @@ struct Bench {
 
 fn bench() -> Bench {
     let settings = Settings::from_builder(&Builder {
-        interval_bytes: 1,
+        interval_bytes: Some(1),
         nursery_bytes: 1000,
         phase_bytes: Some(0),
         memory_bytes: 2 << 20,
@@ -28,7 +28,7 @@ fn bench() -> Bench {
 impl Bench {
     /// A block of 100 bytes at `address`, as the hook would do it.
     fn alloc(&self, address: usize, size: u64) -> u64 {
-        let clock = self.engine.clock.fetch_add(size, Relaxed);
+        let clock = self.engine.header.clock.fetch_add(size, Relaxed);
         let id = self.engine.next_seq();
         assert!(self.engine.tracker.birth(&Birth {
             id,
@@ -52,13 +52,13 @@ impl Bench {
         self.engine.tracker.death(taken, || Death {
             seq: self.engine.next_seq(),
             ns: self.engine.started_ns,
-            clock: self.engine.clock.load(Relaxed),
+            clock: self.engine.header.clock.load(Relaxed),
             thread: 1,
         });
     }
 
     fn spend(&self, bytes: u64) {
-        self.engine.clock.fetch_add(bytes, Relaxed);
+        self.engine.header.clock.fetch_add(bytes, Relaxed);
     }
 
     /// Objects in use, allocated, minor and promoted, by stack and over all.

@@ -27,16 +27,22 @@
 //! Wilson's interval where both outcomes have ten of them, and Clopper &
 //! Pearson's on n' elsewhere: Wilson's covers 86 % near 0 and 1.
 //!
-//! **Lifetimes** are in [`survival`].
+//! **Growth** and differences are in [`change`], **lifetimes** in [`survival`] and
+//! [`curve`], other nurseries in [`what_if`], many rows at once in [`family`], and
+//! what a finer R would give in [`precision`].
 
 // Formulas keep the letters they have in the literature.
 #![allow(clippy::many_single_char_names)]
 
 pub mod beta;
+pub mod change;
+pub mod curve;
+pub mod family;
 pub mod gamma;
 pub mod precision;
 mod sight;
 pub mod survival;
+pub mod what_if;
 
 use super::figures::{Estimate, Ratio};
 use gamma::Quantile;
@@ -151,16 +157,25 @@ fn sum(m: &Moments, n: u64, unit: Option<f64>, interval: Option<Interval>) -> Es
         // e⁻³ is 5 %: the chance that 3R bytes stay unseen.
         return unit.map_or(Estimate::Unknown, |u| Estimate::Below { high: 3.0 * u });
     }
+    let (low, high) = limits(m, n, unit);
+    Estimate::Interval { value: y, low, high, samples: n }
+}
+
+/// Both ends of the 95 % interval of a sum over `n` blocks. Without a block the
+/// upper one is what stays unseen with 2.5 % chance.
+fn limits(m: &Moments, n: u64, unit: Option<f64>) -> (f64, f64) {
+    let (y, v) = if n == 0 { (0.0, 0.0) } else { (m.sum, m.variance) };
     let u = unit.unwrap_or(m.largest).max(1.0);
     let (low, high) = if v / (u * u) >= NORMAL_FROM {
         let half = Z * v.sqrt();
         (y - half, y + half)
     } else {
         let chancy = y.min(v / u);
-        (gamma_limit(&LOW, y, v), y - chancy + gamma_limit(&HIGH, chancy + u, v + u * u))
+        let low = if y > 0.0 { gamma_limit(&LOW, y, v) } else { 0.0 };
+        (low, y - chancy + gamma_limit(&HIGH, chancy + u, v + u * u))
     };
     // `max` and `min` also turn away what totals that cannot be make of it.
-    Estimate::Interval { value: y, low: low.max(0.0).min(y), high: high.max(y), samples: n }
+    (low.max(0.0).min(y), high.max(y))
 }
 
 /// A quantile of the gamma distribution with this mean and variance.

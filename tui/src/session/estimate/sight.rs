@@ -33,7 +33,7 @@ impl Sight {
     #[must_use]
     pub fn of(status: &Status) -> Self {
         Self {
-            interval: Some(status.interval),
+            interval: Some(status.coarsest.max(status.interval)),
             lost: status.losses.births > 0,
             off: status.sampling != Sampling::On,
         }

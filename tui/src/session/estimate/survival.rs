@@ -152,7 +152,7 @@ impl Table {
     /// The median lifetime.
     #[must_use]
     pub fn median(&self) -> Lifetime {
-        let steps = self.curve();
+        let steps = self.steps();
         let Some(last) = steps.last() else { return Lifetime::Unknown };
         let Some(at) = steps.iter().position(|s| s.after.survival <= 0.5) else {
             return Lifetime::Beyond { ns: last.end, samples: self.n_blocks };
@@ -178,7 +178,7 @@ impl Table {
     }
 
     /// The curve over each bucket where something happens to somebody.
-    fn curve(&self) -> Vec<Step> {
+    pub(super) fn steps(&self) -> Vec<Step> {
         let sum = |column: &[Mass]| {
             column[self.range.clone()].iter().fold(Mass::default(), |mut sum, m| {
                 sum.merge(*m);
@@ -203,20 +203,30 @@ impl Table {
                     point.n_eff = r * r / r2;
                 }
                 let before = point;
+                let mut hazard_variance = 0.0;
                 if d.w > 0.0 {
                     let h = (d.w / r).min(1.0);
                     let miss = 1.0 - h;
                     point.survival *= miss;
                     if point.survival > 1e-12 {
-                        variance +=
+                        hazard_variance =
                             (d.w2 * miss * miss + (r2 - d.w2) * h * h) / (r * r * miss * miss);
+                        variance += hazard_variance;
                         point.n_eff = (1.0 - point.survival) / (point.survival * variance);
                     } else {
                         // All dead: as many as before say so.
                         point.survival = 0.0;
                     }
                 }
-                steps.push(Step { begin: begins(b), end: begins(b + 1), before, after: point });
+                steps.push(Step {
+                    begin: begins(b),
+                    end: begins(b + 1),
+                    before,
+                    after: point,
+                    hazard_variance,
+                    deaths: d,
+                    risk: Mass { w: risk.w.max(r), w2: risk.w2.max(r2) },
+                });
             }
             risk.w += e.w - d.w - c.w;
             risk.w2 += e.w2 - d.w2 - c.w2;
@@ -227,9 +237,10 @@ impl Table {
 
 /// The curve at one age.
 #[derive(Debug, Clone, Copy)]
-struct Point {
-    survival: f64,
-    n_eff: f64,
+pub(super) struct Point {
+    pub survival: f64,
+    /// Effective trials behind it: S(1 − S)/Var S.
+    pub n_eff: f64,
 }
 
 impl Point {
@@ -284,11 +295,17 @@ impl Limits {
 
 /// The curve over one bucket of age. Deaths are taken as spread evenly.
 #[derive(Debug, Clone, Copy)]
-struct Step {
-    begin: f64,
-    end: f64,
-    before: Point,
-    after: Point,
+pub(super) struct Step {
+    pub begin: f64,
+    pub end: f64,
+    pub before: Point,
+    pub after: Point,
+    /// What it adds to Var ln S.
+    pub hazard_variance: f64,
+    /// Who dies in it.
+    pub deaths: Mass,
+    /// Who is at risk when it begins.
+    pub risk: Mass,
 }
 
 impl Step {

@@ -1,0 +1,39 @@
+//! Signal handlers that allocate, wherever they strike; and `errno`.
+
+use super::{act, ends_as_unprofiled, same, started, usual_act};
+use crate::exact::{compare, nothing_lost};
+use heaptop_tests::client::Client;
+use heaptop_tests::names::Names;
+use heaptop_tests::truth::Truths;
+
+#[test]
+fn handlers_that_allocate_while_every_block_is_sampled() {
+    let run = act(&["alarms"]);
+    let mut target = started(&run);
+    let mut client = Client::attach(&target.socket());
+    target.say("go");
+    let truths = Truths::read(&mut target);
+    target.wait_for("quiet");
+    client.snapshot();
+    nothing_lost(&client.told);
+    let totals = Names::of(&client.told).totals(&client.told, &["in_work", "on_signal"]);
+    // The threads that were struck have every block.
+    assert_eq!(compare(&truths["in_work"], &totals["in_work"]), Vec::<String>::new());
+    // The handler's own are seen, unless it has struck inside the agent.
+    let (handler, truth) = (&totals["on_signal"], &truths["on_signal"]);
+    assert!((1..=truth.allocated_objects).contains(&handler.allocated.n), "{handler:?} {truth:?}");
+    assert_eq!(handler.in_use.n, 0);
+    ends_as_unprofiled(target, &run);
+}
+
+#[test]
+fn handlers_that_allocate_at_the_usual_interval() {
+    let run = usual_act(&["alarms"]);
+    ends_as_unprofiled(started(&run), &run);
+}
+
+#[test]
+fn errno_is_left_as_it_was() {
+    let ended = same(&act(&["errno"]));
+    assert!(ended.stdout.contains("changed [0, 0, 0] times"), "{}", ended.stdout);
+}

@@ -1,0 +1,129 @@
+//! Many rows at once: how many labels may be wrong.
+//!
+//! "Grew" on each of 10,000 callsites at 95 % would be wrong on 250 of them by
+//! chance. Whoever puts a verdict on rows, be it a label, a rule of `check` or a
+//! diff, takes a p-value a row and lets [`holm`] say which hold: the chance that even
+//! one of them is wrong is then at most 5 %, whatever the rows have to do with each
+//! other (Holm 1979).
+//!
+//! **The p-value of growth.** Given as many samples in both sets as there are, each
+//! of them falls to `gained` or `lost` with chance ½ while nothing grew
+//! (Przyborowski & Wilenski 1940). With weights, u = (v₁ + v₂)/(y₁ + y₂) is that of
+//! one effective sample, and kᵢ = yᵢ/u their number; the binomial tail goes on
+//! between whole numbers as Iₓ does:
+//!
+//! ```text
+//! p = I½(k₁, k₂ + 1)  ≥  e^−(y₁ − y₂)/R
+//! ```
+//!
+//! Blocks ≫ R vary not at all and would make u small. But beside them a loss may
+//! have stayed unseen: one of x·R has chance e⁻ˣ, which is the floor on the right.
+
+use super::{Sight, beta};
+use heaptop_protocol::estimate::Interval;
+use heaptop_protocol::totals::Total;
+
+/// The share of families in which any verdict may be wrong.
+pub const ERROR: f64 = 0.05;
+
+/// The p-value, one-sided, of growth in bytes: how easily chance alone would gain so
+/// much more than was lost. 1 where nothing can be said.
+#[must_use]
+pub fn p_of_growth(gained: &Total, lost: &Total, sight: impl Into<Sight>) -> f64 {
+    let sight = sight.into();
+    let Some(interval) = sight.interval.filter(|_| !sight.lost && !sight.off) else { return 1.0 };
+    let sum = |t: &Total| if t.n == 0 { (0.0, 0.0) } else { (t.bytes.sum, t.bytes.variance) };
+    let ((y1, v1), (y2, v2)) = (sum(gained), sum(lost));
+    if y1 <= y2 {
+        return 1.0;
+    }
+    let unit = (v1 + v2) / (y1 + y2);
+    let of_samples = if unit > 0.0 { beta::lower(y1 / unit, y2 / unit + 1.0, 0.5) } else { 0.0 };
+    let hidden = if interval == Interval::EXACT {
+        0.0
+    } else {
+        (-(y1 - y2) / f64::from(interval.bytes())).exp()
+    };
+    of_samples.max(hidden).min(1.0)
+}
+
+/// The p-value, two-sided, of a difference in bytes of two recordings.
+#[must_use]
+pub fn p_of_difference(a: &Total, b: &Total, sight: impl Into<Sight>) -> f64 {
+    let sight = sight.into();
+    (2.0 * p_of_growth(a, b, sight).min(p_of_growth(b, a, sight))).min(1.0)
+}
+
+/// Which of the rows with these p-values hold, the chance that any is wrong being at
+/// most `error`: Holm's step-down. A p-value that is no number holds nothing.
+#[must_use]
+pub fn holm(p_values: &[f64], error: f64) -> Vec<bool> {
+    let p = |row: usize| if p_values[row].is_nan() { 1.0 } else { p_values[row] };
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|a, b| p(*a).total_cmp(&p(*b)));
+    let mut holds = vec![false; p_values.len()];
+    for (before, row) in order.into_iter().enumerate() {
+        if p(row) > error / (p_values.len() - before) as f64 {
+            break;
+        }
+        holds[row] = true;
+    }
+    holds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const R: u64 = 512 << 10;
+
+    fn blocks(n: u64, size: u64) -> Total {
+        let mut total = Total::default();
+        for _ in 0..n {
+            total.add(&Interval::new(R).unwrap().weight(size));
+        }
+        total
+    }
+
+    /// Holm's own example of thresholds: 0.05/4, 0.05/3, 0.05/2, 0.05.
+    #[test]
+    fn each_step_down_is_a_larger_share_of_the_error() {
+        assert_eq!(holm(&[0.01, 0.04, 0.03, 0.005], 0.05), [true, false, false, true]);
+        assert_eq!(holm(&[0.01, 0.02, 0.02, 0.005], 0.05), [true, true, true, true]);
+        assert_eq!(holm(&[0.013, 0.001], 0.05), [true, true]);
+        // What fails stops all behind it.
+        assert_eq!(holm(&[0.026, 0.026], 0.05), [false, false]);
+        assert_eq!(holm(&[f64::NAN, 0.01], 0.05), [false, true]);
+        assert_eq!(holm(&[], 0.05), [] as [bool; 0]);
+    }
+
+    #[test]
+    fn p_values_are_those_of_the_binomial_test() {
+        let r = Interval::new(R);
+        // 5 of 5 is 1/32, 8 or more of 10 are 56/1024.
+        let p = p_of_growth(&blocks(5, 1), &Total::default(), r);
+        assert!((p - 1.0 / 32.0).abs() < 1e-4, "{p}");
+        let p = p_of_growth(&blocks(8, 1), &blocks(2, 1), r);
+        assert!((p - 56.0 / 1024.0).abs() < 1e-4, "{p}");
+        assert!((p_of_difference(&blocks(2, 1), &blocks(8, 1), r) - 112.0 / 1024.0).abs() < 1e-4);
+        assert_eq!(p_of_growth(&blocks(2, 1), &blocks(8, 1), r), 1.0);
+    }
+
+    /// One block of 5R is all but sure to be seen; as much of loss beside it stays
+    /// unseen with e⁻⁵.
+    #[test]
+    fn certain_blocks_do_not_rule_out_an_unseen_loss() {
+        let p = p_of_growth(&blocks(1, 5 * R), &Total::default(), Interval::new(R));
+        assert!((p / (-5.0f64).exp() - 1.0).abs() < 0.05, "{p}");
+    }
+
+    #[test]
+    fn what_was_not_seen_grew_nowhere() {
+        let seen = Sight::from(Interval::new(R));
+        let many = blocks(100, 1);
+        for sight in [Sight { lost: true, ..seen }, Sight { off: true, ..seen }, Sight::default()] {
+            assert_eq!(p_of_growth(&many, &Total::default(), sight), 1.0);
+        }
+        assert!(p_of_growth(&many, &Total::default(), seen) < 1e-20);
+    }
+}

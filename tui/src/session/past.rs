@@ -1,0 +1,250 @@
+//! What looks back: growth between two times, and lives on the allocation clock.
+//!
+//! Both are made of single blocks, the living and those whose lives are over, and of
+//! what happened since the viewer came: what was before is unknown, not zero.
+
+use super::Session;
+use super::estimate::change;
+use super::estimate::curve::Curve;
+use super::estimate::survival::{Mass, Table, bucket};
+use super::estimate::what_if::{Blur, what_if};
+use super::figures::{Change, Followed, Ratio};
+use super::lives::{End, Lives};
+use heaptop_protocol::estimate::Weight;
+use heaptop_protocol::totals::Total;
+
+/// Most bytes that a thread has allocated and not booked on G yet.
+const UNBOOKED_BYTES: f64 = 65_536.0;
+
+/// The two sets that growth is made of: blocks that live at both times are in neither.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Turnover {
+    /// Born between the two times, alive at the second.
+    pub gained: Total,
+    /// Alive at the first, dead by the second.
+    pub lost: Total,
+}
+
+/// How long minor blocks live on the allocation clock, weighted in bytes.
+#[derive(Debug, Clone)]
+pub struct Minor {
+    /// The survival curve, over bytes of allocation by the process.
+    pub curve: Curve,
+    /// How sharp lives are known.
+    pub blur: Blur,
+    /// N as configured, and the promotion rate that was measured at it.
+    own: Option<(u64, Ratio)>,
+}
+
+impl Minor {
+    /// The promotion rate at a nursery of `bytes`: what was measured where it is the
+    /// one that is configured, else what lives say.
+    #[must_use]
+    pub fn at(&self, bytes: u64) -> Followed {
+        match self.own {
+            Some((own, ratio)) if own == bytes => match ratio {
+                Ratio::Unknown => Followed::Unknown,
+                Ratio::Interval { value, low, high, samples } => {
+                    Followed::Interval { value, low, high, samples }
+                }
+            },
+            _ => what_if(&self.curve, bytes, self.blur),
+        }
+    }
+}
+
+impl Session {
+    /// The lives that are over.
+    #[must_use]
+    pub const fn lives_over(&self) -> &Lives {
+        &self.lives
+    }
+
+    /// Latest G heard of, in bytes.
+    #[must_use]
+    pub const fn now_clock(&self) -> u64 {
+        self.now_clock
+    }
+
+    /// What of the wanted callstacks came and went between two times, in nanoseconds
+    /// since the agent's start; `None` where the first was before the viewer came.
+    #[must_use]
+    pub fn turnover(
+        &self,
+        from_ns: u64,
+        to_ns: u64,
+        wanted: impl Fn(u32) -> bool,
+    ) -> Option<Turnover> {
+        self.lives.since().filter(|since| since.time_ns <= from_ns)?;
+        let mut turnover = Turnover::default();
+        let mut book = |born: u64, ended: Option<u64>, stack: u32, weight: &dyn Fn() -> Weight| {
+            let alive = |at: u64| born <= at && ended.is_none_or(|ended| at < ended);
+            let (before, after) = (alive(from_ns), alive(to_ns));
+            if before != after && wanted(stack) {
+                let set = if after { &mut turnover.gained } else { &mut turnover.lost };
+                set.add(&weight());
+            }
+        };
+        for life in self.lives.over() {
+            // Who was lost sight of is not known to be dead.
+            let ended = (life.end != End::Lost).then_some(life.ended_ns);
+            book(life.born_ns, ended, life.stack, &|| life.weight());
+        }
+        for (_, block) in self.blocks.iter() {
+            book(block.born_ns, None, block.stack, &|| block.interval.weight(block.size));
+        }
+        Some(turnover)
+    }
+
+    /// By how many bytes the wanted callstacks grew between two times.
+    #[must_use]
+    pub fn growth(&self, from_ns: u64, to_ns: u64, wanted: impl Fn(u32) -> bool) -> Change {
+        self.turnover(from_ns, to_ns, wanted).map_or(Change::Unknown, |turnover| {
+            change::growth(&turnover.gained, &turnover.lost, self.course.sight())
+        })
+    }
+
+    /// The lives of the wanted callstacks' minor blocks.
+    #[must_use]
+    pub fn minor_lives(&self, wanted: impl Fn(u32) -> bool) -> Minor {
+        let most = self.hello.as_ref().map_or(u64::MAX, |hello| hello.max_young_bytes);
+        let since = self.lives.since().map_or(u64::MAX, |since| since.clock);
+        let mut table = Table::default();
+        let (mut dead, mut elsewhere) = (0.0, 0.0);
+        let taken = |size: u64, stack: u32| size <= most && wanted(stack);
+        // The variance of a block that was sure to be seen is none.
+        let mass = |w: Weight| Mass { w: w.bytes, w2: w.bytes_variance };
+        let enter = |table: &mut Table, born: u64, seen: u64, mass: Mass| {
+            let seen = if born < since { seen.max(since) } else { seen };
+            if seen > born {
+                table.entered(bucket(seen - born), mass);
+            }
+            table.n_blocks += 1;
+        };
+        for life in self.lives.over().iter().filter(|life| taken(life.size, life.stack)) {
+            let mass = mass(life.weight());
+            enter(&mut table, life.born_clock, life.seen_clock, mass);
+            let age = bucket(life.ended_clock.saturating_sub(life.born_clock));
+            if life.end == End::Lost {
+                table.censored(age, mass);
+                continue;
+            }
+            table.died(age, mass);
+            table.n_deaths += 1;
+            dead += mass.w;
+            elsewhere += if life.end == End::Freed { 0.0 } else { mass.w };
+        }
+        for (_, block) in self.blocks.iter().filter(|(_, block)| taken(block.size, block.stack)) {
+            let mass = mass(block.interval.weight(block.size));
+            enter(&mut table, block.born_clock, block.seen_clock, mass);
+            table.censored(bucket(self.now_clock.saturating_sub(block.born_clock)), mass);
+        }
+        let own = self.hello.as_ref().map(|hello| {
+            let totals = self.totals_of(&wanted);
+            (hello.nursery_bytes, super::estimate::share(&totals.promoted, &totals.minor))
+        });
+        let share = if dead > 0.0 { elsewhere / dead } else { 0.0 };
+        let bytes = UNBOOKED_BYTES * self.threads.len().max(1) as f64;
+        Minor { curve: Curve::of(&table), blur: Blur { bytes, share }, own }
+    }
+
+    fn totals_of(&self, wanted: &impl Fn(u32) -> bool) -> heaptop_protocol::totals::Totals {
+        let mut totals = heaptop_protocol::totals::Totals::default();
+        for (stack, numbers) in self.numbers.iter().enumerate() {
+            if wanted(stack as u32) {
+                totals.merge(&numbers.totals);
+            }
+        }
+        totals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::Fixture;
+    use super::*;
+
+    const KIB: u64 = 1 << 10;
+
+    /// At R = 1: every block counts itself.
+    #[test]
+    fn growth_is_gain_less_loss() {
+        let mut f = Fixture::new(1);
+        let (a, b) = (f.stack(&["main", "a"]), f.stack(&["main", "b"]));
+        let old = f.alloc(a, 100);
+        f.alloc(a, 1000);
+        f.pass(1.0);
+        let from = f.time_ns;
+        f.pass(1.0);
+        f.free(old);
+        let brief = f.alloc(b, 5000);
+        f.pass(1.0);
+        f.free(brief);
+        f.alloc(a, 30);
+        f.alloc(b, 7);
+        f.pass(1.0);
+        let to = f.time_ns;
+        let session = &f.session;
+        assert_eq!(session.growth(from, to, |_| true), Change::Exact { value: -63.0 });
+        let of = |name: u32| session.growth(from, to, |stack| stack == name);
+        let place = |id| session.book().stacks().iter().position(|s| s.id == id).unwrap() as u32;
+        assert_eq!(of(place(a)), Change::Exact { value: -70.0 });
+        assert_eq!(of(place(b)), Change::Exact { value: 7.0 });
+        // Backwards it shrinks, and to itself nothing happens.
+        assert_eq!(session.growth(to, from, |_| true), Change::Exact { value: 63.0 });
+        assert_eq!(session.growth(to, to, |_| true), Change::Exact { value: 0.0 });
+        assert_eq!(session.growth(0, to, |_| true), Change::Unknown, "before the viewer came");
+    }
+
+    /// Half of the bytes live 256 KiB of allocation, half stay.
+    #[test]
+    fn lives_on_the_clock_tell_of_other_nurseries() {
+        let mut f = Fixture::new(1);
+        let stack = f.stack(&["main", "work"]);
+        let mut waiting = std::collections::VecDeque::new();
+        for i in 0..4096 {
+            let id = f.alloc(stack, KIB);
+            if i % 2 == 0 {
+                waiting.push_back(id);
+            }
+            if waiting.len() > 128 {
+                f.free(waiting.pop_front().unwrap());
+            }
+        }
+        f.report();
+        let minor = f.session.minor_lives(|_| true);
+        for (n, want) in [(64 * KIB, 1.0), (512 * KIB, 0.75), (1024 * KIB, 0.625)] {
+            let Followed::Interval { value, .. } = minor.at(n) else { panic!("followed") };
+            assert!((value - want).abs() < 0.02, "{n}: {value} is not {want}");
+        }
+        let half = minor.curve.survival(512.0 * 1024.0);
+        let Followed::Interval { value, .. } = half else { panic!("followed") };
+        assert!((value - 0.5).abs() < 0.02, "{value}");
+        // The programme has allocated 4 MiB: further nobody was followed.
+        assert!(matches!(minor.at(64 << 20), Followed::Bounds { .. }));
+    }
+
+    /// The rate at the nursery that the agent has is measured, not made of lives.
+    #[test]
+    fn at_its_own_nursery_the_measured_rate_stands() {
+        let mut f = Fixture::new(1);
+        let stack = f.stack(&["main", "work"]);
+        let kept = f.alloc(stack, 300);
+        f.promote(kept);
+        let brief = f.alloc(stack, 100);
+        f.free(brief);
+        f.report();
+        let own = f.session.minor_lives(|_| true).at(2 << 20);
+        assert_eq!(own, Followed::Interval { value: 0.75, low: 0.75, high: 0.75, samples: 2 });
+    }
+
+    /// Blocks too large to be born young are in no minor figure.
+    #[test]
+    fn large_blocks_have_no_part() {
+        let mut f = Fixture::new(1);
+        let stack = f.stack(&["main", "work"]);
+        f.alloc(stack, 1 << 20);
+        f.report();
+        assert_eq!(f.session.minor_lives(|_| true).curve.survival(10.0), Followed::Unknown);
+    }
+}

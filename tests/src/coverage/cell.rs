@@ -151,6 +151,17 @@ struct Recording {
 /// Runs a cell; `None` where the system has no memory for its agents.
 #[must_use]
 pub fn run(shape: Shape, runs: u32, seed: u64) -> Option<Outcome> {
+    run_bent(shape, runs, seed, |claim| claim)
+}
+
+/// Runs a cell whose claims are `bent` before they are judged: what must miss.
+#[must_use]
+pub fn run_bent(
+    shape: Shape,
+    runs: u32,
+    seed: u64,
+    bent: impl Fn(Claim) -> Claim,
+) -> Option<Outcome> {
     let seed = shape.seed(seed);
     let mut random = Random(seed);
     let mut program = Program::new(shape);
@@ -164,8 +175,9 @@ pub fn run(shape: Shape, runs: u32, seed: u64) -> Option<Outcome> {
         let difference = last.map(|last| differ(&recording, &last));
         last = Some(recording);
         for (figure, claim, truth) in judged.into_iter().chain(difference) {
+            // A share of nothing has no truth.
             if truth.is_finite() {
-                outcome.tallies[figure as usize].count(claim, truth);
+                outcome.tallies[figure as usize].count(claim.map(&bent), truth);
             }
         }
     }

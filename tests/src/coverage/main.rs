@@ -2,9 +2,7 @@
 //!
 //! Fails when a cell misses what is demanded of it.
 
-use heaptop_tests::coverage::{self, Shape, cell, table};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use heaptop_tests::coverage::{self, Shape, table};
 
 const USAGE: &str = "usage: tests/coverage [--runs N] [--seed N] [--upto N]
   --runs N   seeded runs a cell, 4000 where nothing is said
@@ -27,30 +25,10 @@ fn main() -> std::process::ExitCode {
     }
     let mut shapes = Shape::all();
     shapes.retain(|shape| u64::from(shape.expected) <= upto);
-    // The longest first, so that no core waits for the other at the end.
-    shapes.sort_by_key(|shape| std::cmp::Reverse(shape.expected));
-    let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(|| {
-                while let Some(shape) = shapes.get(next.fetch_add(1, Relaxed)) {
-                    if let Some(outcome) = cell::run(*shape, runs, seed)
-                        && let Ok(mut outcomes) = outcomes.lock()
-                    {
-                        outcomes.push(outcome);
-                    }
-                }
-            });
-        }
-    });
-    let mut outcomes = outcomes.into_inner().unwrap_or_default();
-    if outcomes.len() < shapes.len() {
+    let Some(outcomes) = coverage::run(shapes, runs, seed) else {
         eprintln!("coverage: the system has no memory for the simulated agents");
         return std::process::ExitCode::FAILURE;
-    }
-    let order = Shape::all();
-    outcomes.sort_by_key(|outcome| order.iter().position(|shape| *shape == outcome.shape));
+    };
     println!("{runs} runs a cell, seed {seed}; percent of intervals that hold the truth\n");
     print!("{}", table::table(&outcomes));
     let misses = table::misses(&outcomes, 0.0);

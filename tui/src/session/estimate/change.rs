@@ -42,12 +42,13 @@ pub fn growth(gained: &Total, lost: &Total, sight: impl Into<Sight>) -> Change {
 /// By how many bytes `a` is more than `b`, two sets that were sampled independently.
 #[must_use]
 pub fn difference(a: (&Total, Sight), b: (&Total, Sight)) -> Change {
-    // What is but a few on one side is not if both are taken together.
+    // Both sides err independently, so that counts of their difference are as even as
+    // those of twice as many samples.
     let effective = |(total, sight): (&Total, Sight)| {
         let variance = if total.n == 0 { 0.0 } else { total.bytes.variance };
         unit(total, sight).map_or(0.0, |u| variance / (u * u))
     };
-    let h = halfway(effective(a) + effective(b));
+    let h = halfway(2.0 * (effective(a) + effective(b)));
     minus(&Side::of(a.0, a.1, h), &Side::of(b.0, b.1, h), a.0.n + b.0.n)
 }
 
@@ -191,16 +192,16 @@ mod tests {
         assert!((high - value - half).abs() < 1e-5 * half, "{high}");
     }
 
-    /// Garwood's limits of 4 and of 2 counts, combined by hand.
+    /// Garwood's limits of 2 and of 1 counts, combined by hand.
     #[test]
     fn few_samples_combine_their_own_limits() {
-        let (gained, lost) = (blocks(4, 1, R), blocks(2, 1, R));
+        let (gained, lost) = (blocks(2, 1, R), blocks(1, 1, R));
         let (value, low, high) = interval(growth(&gained, &lost, Interval::new(R)));
         let r = R as f64;
-        let (four, two) = ((1.089_865, 10.241_589), (0.242_209, 7.224_688));
-        let want_low = 2.0 - f64::hypot(4.0 - four.0, two.1 - 2.0);
-        let want_high = 2.0 + f64::hypot(four.1 - 4.0, 2.0 - two.0);
-        assert!((value / r - 2.0).abs() < 1e-5);
+        let (two, one) = ((0.242_209, 7.224_688), (0.025_318, 5.571_643));
+        let want_low = 1.0 - f64::hypot(2.0 - two.0, one.1 - 1.0);
+        let want_high = 1.0 + f64::hypot(two.1 - 2.0, 1.0 - one.0);
+        assert!((value / r - 1.0).abs() < 1e-5);
         assert!((low / r - want_low).abs() < 2e-3, "{} {want_low}", low / r);
         assert!((high / r - want_high).abs() < 2e-3, "{} {want_high}", high / r);
     }
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn estimates_differ_as_their_totals_do() {
         let r = Interval::new(R);
-        for (n, m) in [(200, 100), (4, 2), (4, 0), (0, 6)] {
+        for (n, m) in [(200, 100), (2, 1), (3, 0), (0, 2)] {
             let (a, b) = (blocks(n, 64, R), blocks(m, 64, R));
             let by_total = interval(growth(&a, &b, r));
             let by_estimate = difference_of(super::super::bytes(&a, r), super::super::bytes(&b, r));

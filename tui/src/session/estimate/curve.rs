@@ -16,10 +16,9 @@
 //! trials that would tell as much, and the interval is that of a share seen in n
 //! trials. They are at least as many as blocks, (Σw)²/Σw²: no numbers between 0 and 1
 //! vary more than zeros and ones. How many more, V says, which is guesswork while few
-//! die or few are left, and where a few weights outdo the others; so n is smaller by
-//! (t/z)², Student's t. Its degrees of freedom are four times the fewer of the dead and
-//! the living, and at most those of weights, (Σw)⁴/(Σw²)²/N for N blocks, which is N
-//! where all are alike. Where there are none of one kind nothing is left but the blocks.
+//! die or few are left: n is smaller by (t/z)², Student's t with eight degrees of
+//! freedom for each of the fewer of both. Where there are none of one kind nothing is left but
+//! the blocks.
 //!
 //! **Beyond the longest follow-up** nothing is known but that the curve does not rise:
 //! bounds, from a curve that falls to 0 there to one that stays level.
@@ -77,12 +76,6 @@ impl Curve {
         Self { steps, areas, followed, n_blocks: table.n_blocks, effective }
     }
 
-    /// (t/z)² of the weights alone; 1 where all are alike.
-    fn unequal(&self) -> f64 {
-        let n = self.n_blocks as f64;
-        (student(self.effective * self.effective / n) / student(n)).powi(2).max(1.0)
-    }
-
     /// The longest age that any block was followed to; infinite when all are dead.
     #[must_use]
     pub const fn followed(&self) -> f64 {
@@ -97,7 +90,7 @@ impl Curve {
             return Followed::Unknown;
         }
         let (value, n) = self.at(x.min(self.followed));
-        let (low, high) = ends(value, n / self.unequal());
+        let (low, high) = ends(value, n);
         if x > self.followed {
             return Followed::Bounds { low: 0.0, high, samples };
         }
@@ -136,7 +129,7 @@ impl Curve {
         let Area { area, variance, fewer } = self.area(upto);
         let value = (area / upto).clamp(0.0, 1.0);
         let by_variance = value * (1.0 - value) / (variance / (upto * upto));
-        let n = self.effective.max(by_variance / student(4.0 * fewer).powi(2)) / self.unequal();
+        let n = self.effective.max(by_variance / student(8.0 * fewer).powi(2));
         let (low, high) = ends(value, n);
         if to <= self.followed {
             return Followed::Interval { value, low, high, samples };

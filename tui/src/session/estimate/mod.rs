@@ -175,9 +175,12 @@ fn limits(m: &Moments, n: u64, u: f64, h: f64) -> (f64, f64) {
         (y - half, y + half)
     } else {
         let chancy = y.min(v / u);
-        let rest = 1.0 - h;
+        // What is added stands for the unseen: where there are more than a few it is not
+        // all of the largest weight, but also of the average one (Tiwari, Clegg & Zou
+        // 2006). They differ where R changed.
+        let unseen = (1.0 - h) * if y > 0.0 { u - h * (u - v / y) } else { u };
         let low = if y > 0.0 { gamma_limit(&LOW, y + h * u, v + h * u * u) } else { 0.0 };
-        (low, y - chancy + gamma_limit(&HIGH, chancy + rest * u, v + rest * u * u))
+        (low, y - chancy + gamma_limit(&HIGH, chancy + unseen, v + unseen * u))
     };
     // `max` and `min` also turn away what totals that cannot be make of it.
     (low.max(0.0).min(y), high.max(y))

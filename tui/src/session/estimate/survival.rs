@@ -278,7 +278,7 @@ static LIMITS: LazyLock<Limits> = LazyLock::new(|| {
 
 fn limit(n: f64) -> f64 {
     let (mut low, mut high) = (0.5, 1.0);
-    let h = super::halfway(n);
+    let h = super::halfway(1.5 * n);
     for _ in 0..40 {
         let share = f64::midpoint(low, high);
         if beta::lower(n * share + h, n * (1.0 - share) + 1.0 - h, 0.5) > 0.025 {

@@ -192,7 +192,7 @@ fn limits(m: &Moments, n: u64, u: f64, h: f64) -> (f64, f64) {
 /// for counts and Clopper & Pearson's for shares, hold in 97 to 99 % on average, since
 /// counts are whole. The same with half a sample less at the upper end, and half a one
 /// more at the lower, holds in 95 % on average and seldom in less than 93 (Jeffreys'
-/// interval; Brown, Cai & DasGupta 2001 and 2003). Of very few the safe ones are kept.
+/// interval; Brown, Cai and coauthors 2001, 2003). Of very few the safe ones are kept.
 pub(crate) fn halfway(samples: f64) -> f64 {
     (samples - 6.0).clamp(0.0, 6.0) / 12.0
 }

@@ -73,7 +73,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn new(shape: &Shape, program: &Program, finer: u64, seed: u64) -> Option<Self> {
+    fn new(shape: Shape, program: &Program, finer: u64, seed: u64) -> Option<Self> {
         let target = Target::new(&Plan {
             seed,
             interval: interval(finer),
@@ -97,7 +97,7 @@ impl Watch {
         }
     }
 
-    fn begin(&mut self, shape: &Shape, random: &mut Random) {
+    fn begin(&mut self, shape: Shape, random: &mut Random) {
         self.target.set_interval(interval(self.finer * shape.condition.finer(0)));
         // Runs begin anywhere in a cycle.
         self.target.pass_by((random.unit() * self.target.nursery().bytes as f64) as u64);
@@ -166,12 +166,12 @@ pub fn run_bent(
     let mut random = Random(seed);
     let mut program = Program::new(shape);
     let mut watches =
-        [Watch::new(&shape, &program, 1, seed)?, Watch::new(&shape, &program, 2, !seed)?];
+        [Watch::new(shape, &program, 1, seed)?, Watch::new(shape, &program, 2, !seed)?];
     let mut outcome = Outcome { shape, tallies: vec![Tally::default(); Figure::ALL.len()], runs };
     let mut last = None;
     for _ in 0..runs {
         program.draw(&mut random);
-        let (judged, recording) = once(&shape, &program, &mut watches, &mut random);
+        let (judged, recording) = once(shape, &program, &mut watches, &mut random);
         let difference = last.map(|last| differ(&recording, &last));
         last = Some(recording);
         for (figure, claim, truth) in judged.into_iter().chain(difference) {
@@ -186,7 +186,7 @@ pub fn run_bent(
 
 /// One run.
 fn once(
-    shape: &Shape,
+    shape: Shape,
     program: &Program,
     watches: &mut [Watch; 2],
     random: &mut Random,

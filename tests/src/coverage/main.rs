@@ -36,6 +36,8 @@ fn main() -> std::process::ExitCode {
         return std::process::ExitCode::SUCCESS;
     }
     println!("\nMissed:");
-    misses.iter().for_each(|miss| println!("  {miss}"));
+    for miss in misses {
+        println!("  {miss}");
+    }
     std::process::ExitCode::FAILURE
 }

@@ -13,13 +13,13 @@ use std::fmt::Write;
 
 /// What is demanded of a cell's coverage.
 #[must_use]
-pub fn demand(shape: &Shape, figure: Figure, tally: &Tally) -> (f64, f64) {
+pub fn demand(shape: Shape, figure: Figure, tally: &Tally) -> (f64, f64) {
     let open = shape.expected < 30 || tally.is_bound() || is_widened(shape, figure);
     (0.93, if open { 1.0 } else { 0.97 })
 }
 
 /// Whether intervals are wider than chance alone asks for, and meant to be.
-const fn is_widened(shape: &Shape, figure: Figure) -> bool {
+const fn is_widened(shape: Shape, figure: Figure) -> bool {
     figure.is_blurred() && shape.condition.is_blurred()
 }
 
@@ -27,7 +27,7 @@ const fn is_widened(shape: &Shape, figure: Figure) -> bool {
 #[must_use]
 pub fn is_good(outcome: &Outcome, figure: Figure, slack: f64) -> bool {
     let tally = &outcome.tallies[figure as usize];
-    let (least, most) = demand(&outcome.shape, figure, tally);
+    let (least, most) = demand(outcome.shape, figure, tally);
     tally
         .coverage(outcome.runs)
         .is_none_or(|coverage| (least - slack..=most + slack).contains(&coverage))
@@ -91,7 +91,7 @@ fn cell(outcome: &Outcome, figure: Figure) -> String {
         '!'
     } else if tally.is_bound() {
         'b'
-    } else if is_widened(&outcome.shape, figure) {
+    } else if is_widened(outcome.shape, figure) {
         'w'
     } else {
         ' '

@@ -166,6 +166,7 @@ impl Session {
 mod tests {
     use super::super::fixture::Fixture;
     use super::*;
+    use heaptop_protocol::message::Dropped;
 
     const KIB: u64 = 1 << 10;
 
@@ -239,6 +240,55 @@ mod tests {
         f.report();
         let own = f.session.minor_lives(|_| true).at(2 << 20);
         assert_eq!(own, Followed::Interval { value: 0.75, low: 0.75, high: 0.75, samples: 2 });
+    }
+
+    /// A viewer that comes late lists what lives: old blocks that say nothing of young
+    /// ages. Young ones die at once, old ones all live.
+    #[test]
+    fn who_was_there_before_enters_late() {
+        let mut f = Fixture::new(1);
+        let stack = f.stack(&["main", "work"]);
+        for _ in 0..100 {
+            f.birth(stack, KIB);
+        }
+        f.time_ns += 1_000_000_000;
+        f.clock += 1 << 20;
+        f.snapshot();
+        let from = f.time_ns;
+        f.pass(1.0);
+        for _ in 0..100 {
+            let id = f.alloc(stack, KIB);
+            f.free(id);
+        }
+        f.pass(1.0);
+        let minor = f.session.minor_lives(|_| true);
+        let Followed::Interval { value, .. } = minor.curve.survival(8.0 * 1024.0) else {
+            panic!("followed")
+        };
+        assert_eq!(value, 0.0, "all whose youth was seen died young");
+        assert_eq!(f.session.growth(from, f.time_ns, |_| true), Change::Exact { value: 0.0 });
+    }
+
+    /// Deaths that were lost are found by a snapshot, and were about then.
+    #[test]
+    fn deaths_unseen_count_in_growth() {
+        let mut f = Fixture::new(1);
+        let stack = f.stack(&["main", "work"]);
+        let (a, b) = (f.alloc(stack, 100), f.alloc(stack, 10));
+        f.pass(1.0);
+        let from = f.time_ns;
+        f.pass(1.0);
+        f.death(a);
+        f.say(Dropped { events: 1 });
+        f.pass(1.0);
+        f.snapshot();
+        f.pass(1.0);
+        let grown = |f: &Fixture| f.session.growth(from, f.time_ns, |_| true);
+        assert_eq!(grown(&f), Change::Exact { value: -100.0 });
+        assert_eq!(f.session.lives_over().over()[0].end, End::Unseen);
+        f.free(b);
+        f.pass(1.0);
+        assert_eq!(grown(&f), Change::Exact { value: -110.0 });
     }
 
     /// Blocks too large to be born young are in no minor figure.

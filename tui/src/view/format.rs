@@ -131,7 +131,8 @@ pub fn ratio(ratio: &Ratio) -> Figure {
 /// What would make a figure finer: `finer: R 64 KiB, ~40 s to ±10 %`.
 #[must_use]
 pub fn finer(finer: &Finer) -> String {
-    let r = interval(finer.interval.bytes());
+    let every = interval(finer.interval.bytes());
+    let r = every.trim_start_matches("1 in ");
     let wait = duration(finer.seconds * 1e9, 2, Rounding::Up);
     format!("finer: R {r}, ~{wait} to ±{:.0} %", finer.within * 100.0)
 }

@@ -43,7 +43,7 @@ pub struct Curve {
 /// The area under the curve from 0 to some age.
 #[derive(Debug, Clone, Copy)]
 struct Area {
-    area: f64,
+    value: f64,
     variance: f64,
     /// Effective deaths in it, or survivors, whichever are fewer.
     fewer: f64,
@@ -126,8 +126,8 @@ impl Curve {
         if upto <= 0.0 {
             return Followed::Bounds { low: 0.0, high: 1.0, samples };
         }
-        let Area { area, variance, fewer } = self.area(upto);
-        let value = (area / upto).clamp(0.0, 1.0);
+        let Area { value, variance, fewer } = self.area(upto);
+        let value = (value / upto).clamp(0.0, 1.0);
         let by_variance = value * (1.0 - value) / (variance / (upto * upto));
         let n = self.effective.max(by_variance / student(8.0 * fewer).powi(2));
         let (low, high) = ends(value, n);
@@ -186,7 +186,7 @@ impl Curve {
         }
         let dead = if dead.w > 0.0 { dead.w * dead.w / dead.w2 } else { 0.0 };
         let (survival, n) = self.at(to);
-        Area { area, variance, fewer: dead.min(survival * n) }
+        Area { value: area, variance, fewer: dead.min(survival * n) }
     }
 }
 

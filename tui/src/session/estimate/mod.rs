@@ -8,12 +8,10 @@
 //! R/size for objects. v/u² is then about the number of samples that chance had
 //! a say in: a block of x·R adds x²e⁻ˣ/(1 − e⁻ˣ)², which is 1 for x → 0 and
 //! vanishes for x ≫ 1. From 30 of them on the normal interval y ± 1.96 √v holds.
-//! Below, Fay & Feuer's gamma interval for weighted Poisson sums (1997), with
+//! Below, Fay & Feuer's gamma interval for weighted Poisson sums (1997), both ends
+//! half a sample further in where there are more than a few ([`halfway`]), with
 //! two things bent so that it also holds where blocks ≫ R, which are certain,
 //! stand beside blocks ≪ R, which are few:
-//!
-//! and both ends half a sample further in where there are more than a few
-//! ([`halfway`]):
 //!
 //! - lower end: the gamma quantile with mean y and variance v. A certain part
 //!   only makes it more normal, which errs to the safe side;
@@ -28,7 +26,8 @@
 //! **Shares.** The part and the whole are sampled alike; n' = (Σw)²/Σw² · Σw²/v
 //! is the effective number of blocks, enlarged where p → 1 (finite population).
 //! Wilson's interval where both outcomes have ten of them, and Clopper &
-//! Pearson's on n' elsewhere: Wilson's covers 86 % near 0 and 1.
+//! Pearson's on n' elsewhere, likewise half a trial further in where they have a few:
+//! Wilson's covers 86 % near 0 and 1.
 //!
 //! **Growth** and differences are in [`change`], **lifetimes** in [`survival`] and
 //! [`curve`], other nurseries in [`what_if`], many rows at once in [`family`], and
@@ -192,7 +191,7 @@ fn limits(m: &Moments, n: u64, u: f64, h: f64) -> (f64, f64) {
 /// for counts and Clopper & Pearson's for shares, hold in 97 to 99 % on average, since
 /// counts are whole. The same with half a sample less at the upper end, and half a one
 /// more at the lower, holds in 95 % on average and seldom in less than 93 (Jeffreys'
-/// interval; Brown, Cai & DasGupta 2001 and 2003). Of very few the safe ones are kept.
+/// interval; Brown, Cai and coauthors 2001, 2003). Of very few the safe ones are kept.
 pub(crate) fn halfway(samples: f64) -> f64 {
     (samples - 6.0).clamp(0.0, 6.0) / 12.0
 }

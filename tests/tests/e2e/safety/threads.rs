@@ -73,3 +73,10 @@ fn races_beyond_the_agents_bound() {
 fn threads_with_the_least_stack_have_enough() {
     same(&act(&["small-stacks"]));
 }
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn stacks_that_no_table_knows_and_that_end_where_nothing_is_mapped() {
+    exact_as_unprofiled(&["bare-stacks"]);
+    same(&act(&["bare-stacks"]));
+}

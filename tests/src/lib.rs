@@ -9,6 +9,7 @@
 //! names      from callstacks to functions
 //! truth      what targets print about themselves
 //! terminal   the real viewer in a pseudo-terminal
+//! impostor   a peer that is no agent
 //! http       a bounded load for the HTTP server
 //! usage      CPU time of a child
 //! coverage   whether intervals hold the truth: simulated programs
@@ -22,6 +23,7 @@ pub mod client;
 pub mod coverage;
 pub mod deadline;
 pub mod http;
+pub mod impostor;
 pub mod names;
 pub mod run;
 pub mod target;

@@ -24,8 +24,8 @@ pub mod key {
 
 struct State {
     parser: vt100::Parser,
-    /// Bytes that the program has written, ever.
-    written: u64,
+    /// All that the program has written.
+    written: Vec<u8>,
     ended: bool,
 }
 
@@ -66,16 +66,30 @@ impl Terminal {
     ///
     /// When it cannot be started.
     #[must_use]
-    pub fn start(name: &str, directory: &Path, args: &[&str], (rows, cols): (u16, u16)) -> Self {
-        let pair = native_pty_system().openpty(size(rows, cols)).expect("a pseudo-terminal");
+    pub fn start(name: &str, directory: &Path, args: &[&str], size: (u16, u16)) -> Self {
         let mut command = CommandBuilder::new(binaries::path(name));
+        command.args(args);
+        Self::spawn(command, directory, size)
+    }
+
+    /// Starts a shell with job control, and a script in which `$VIEWER` is the
+    /// viewer, at 24 rows and 80 columns.
+    #[must_use]
+    pub fn shell(directory: &Path, script: &str) -> Self {
+        let mut command = CommandBuilder::new("sh");
+        command.args(["-mc", script]);
+        command.env("VIEWER", binaries::path("heaptop"));
+        Self::spawn(command, directory, (24, 80))
+    }
+
+    fn spawn(mut command: CommandBuilder, directory: &Path, (rows, cols): (u16, u16)) -> Self {
+        let pair = native_pty_system().openpty(size(rows, cols)).expect("a pseudo-terminal");
         // What the developer has set must not reach the tests.
         for (key, _) in std::env::vars_os() {
             if key.to_string_lossy().starts_with("HEAPTOP") {
                 command.env_remove(key);
             }
         }
-        command.args(args);
         command.cwd(directory);
         command.env("HEAPTOP_DIR", directory);
         command.env("TERM", "xterm-256color");
@@ -90,7 +104,7 @@ impl Terminal {
         let mut output = pair.master.try_clone_reader().expect("the terminal can be read");
         let parser = vt100::Parser::new(rows, cols, 0);
         let shared = Arc::new(Shared::default());
-        *shared.lock() = Some(State { parser, written: 0, ended: false });
+        *shared.lock() = Some(State { parser, written: Vec::new(), ended: false });
         let to = Arc::clone(&shared);
         std::thread::spawn(move || {
             let mut bytes = [0; 16 << 10];
@@ -99,7 +113,7 @@ impl Terminal {
                 let n = output.read(&mut bytes).unwrap_or(0);
                 if let Some(state) = to.lock().as_mut() {
                     state.parser.process(&bytes[..n]);
-                    state.written += n as u64;
+                    state.written.extend_from_slice(&bytes[..n]);
                     state.ended = n == 0;
                 }
                 to.changed.notify_all();
@@ -146,8 +160,14 @@ impl Terminal {
 
     /// Bytes that the program has written so far.
     #[must_use]
-    pub fn written(&self) -> u64 {
-        self.read(|state| state.written)
+    pub fn written(&self) -> usize {
+        self.read(|state| state.written.len())
+    }
+
+    /// All that the program has written so far, as it came.
+    #[must_use]
+    pub fn output(&self) -> Vec<u8> {
+        self.read(|state| state.written.clone())
     }
 
     /// The viewer's pid.
@@ -232,6 +252,16 @@ impl Terminal {
             // the parser must have two columns: it panics with fewer.
             state.parser.screen_mut().set_size(rows.max(1), cols.max(2));
         }
+        self.resize_unseen(rows, cols);
+    }
+
+    /// The same, but what is drawn is read as if the size had stayed: the parser does
+    /// not bear every size.
+    ///
+    /// # Panics
+    ///
+    /// When the terminal is gone.
+    pub fn resize_unseen(&self, rows: u16, cols: u16) {
         self.master.resize(size(rows, cols)).expect("the terminal can be resized");
     }
 

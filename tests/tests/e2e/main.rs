@@ -11,3 +11,8 @@ mod prove;
 mod safety;
 mod shown;
 mod viewer;
+mod viewer_commands;
+mod viewer_manners;
+mod viewer_names;
+mod viewer_peers;
+mod viewer_sizes;

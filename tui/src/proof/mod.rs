@@ -10,7 +10,9 @@
 //! 1. **The truth** of bytes and objects are the program's own counters, which
 //!    know nothing of the agent. Which bytes were promoted only the runtime of a
 //!    nursery can know: there the truth is the run at R = 1, whose other figures
-//!    must equal the counters, one by one.
+//!    must equal the counters, one by one. It is known but for the blocks of the
+//!    tick in which the nursery turns, which differ from run to run: by a hundredth
+//!    of what is shown, far less than sampling leaves open.
 //! 2. **The work** is the same in every run, block by block (`heaptop-demo`'s
 //!    `proof`), and so is the phase of the nursery; the counters of all runs are
 //!    compared. So runs differ in R and in the seed of the sampler alone.

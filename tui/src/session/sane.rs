@@ -67,7 +67,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
         if keep && !is_hostile(c) { c } else { REPLACED }
     };
     let cleaned: String = text.chars().map(&mut one).collect();
-    if cleaned != text { Cow::Owned(cleaned) } else { Cow::Borrowed(text) }
+    if cleaned == text { Cow::Borrowed(text) } else { Cow::Owned(cleaned) }
 }
 
 /// A number of a total.

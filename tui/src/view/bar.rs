@@ -84,10 +84,12 @@ pub fn keys(app: &App, area: Rect, frame: &mut Frame) {
 /// A question in place of the keys: its answers are the keys that work now.
 fn question(wanted: Wanted, area: Rect, frame: &mut Frame) {
     let width = usize::from(area.width);
-    let answers = if matches!(wanted, Wanted::Interval { .. }) {
-        ["  y yes  n no  + finer  - coarser", " y/n"]
-    } else {
-        ["  y yes  n no", " y/n"]
+    let answers = match wanted {
+        Wanted::Interval { governed: false, .. } => {
+            ["  y yes  n no  + finer  - coarser  a auto", " y/n"]
+        }
+        Wanted::Interval { .. } => ["  y yes  n no  + finer  - coarser", " y/n"],
+        Wanted::Governor | Wanted::Sampling(_) => ["  y yes  n no", " y/n"],
     };
     let [long, short] = wanted.question();
     let forms = [(&long, answers[0]), (&short, answers[0]), (&short, answers[1])];

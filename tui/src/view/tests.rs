@@ -77,10 +77,15 @@ fn a_question_stands_where_the_keys_were() {
         screen(&f.session, size, keys).lines().last().unwrap_or_default().to_owned()
     };
     assert_eq!(
-        last((100, 24), "+"),
-        " sample 1 in 32 KiB instead of 1 in 64 KiB, for all viewers?  y yes  n no  + finer  - coarser"
+        last((120, 24), "+"),
+        " sample 1 in 32 KiB instead of 1 in 64 KiB, for all viewers?  y yes  n no  + finer  - coarser  a auto"
     );
-    assert_eq!(last((60, 24), "-"), " sample 1 in 128 KiB?  y yes  n no  + finer  - coarser");
+    assert_eq!(
+        last((70, 24), "-"),
+        " sample 1 in 128 KiB?  y yes  n no  + finer  - coarser  a auto"
+    );
+    assert_eq!(last((60, 24), "-"), " sample 1 in 128 KiB? y/n");
+    assert_eq!(last((60, 24), "+a"), " let the agent choose R, for all viewers?  y yes  n no");
     assert_eq!(last((20, 5), "x"), " stop sampling? y/n");
     assert!(last((80, 24), "xn").contains("? help"));
     assert!(last((60, 5), "M").contains("? help"), "too low for a line to type in");

@@ -19,7 +19,9 @@ fn pair() -> (UnixStream, Peer) {
 
 fn bytes(messages: &[FromViewer]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    messages.iter().for_each(|m| assert!(m.write(&mut bytes)));
+    for m in messages {
+        assert!(m.write(&mut bytes));
+    }
     bytes
 }
 

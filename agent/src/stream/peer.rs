@@ -414,5 +414,5 @@ impl Drop for Peer {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

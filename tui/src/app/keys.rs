@@ -181,7 +181,10 @@ pub const LEGEND: &[(&str, &str)] = &[
     ("lifetime", "half of the blocks are dead by then; > when over half outlive it"),
     ("trend", "in use over the last minutes, from 0 to its largest"),
     ("cost", "CPU time that the agent takes in the target, in % of one core"),
-    ("1 in 64 KiB", "the sampling interval R: mean bytes between samples; auto: the agent moves it"),
+    (
+        "1 in 64 KiB",
+        "the sampling interval R: mean bytes between samples; auto: the agent moves it",
+    ),
     ("finer: R …", "what a finer R would give the selected row, if it goes on as lately"),
     ("dropped", "births are in no figure; stacks are in (other stacks); unsent are in totals only"),
     ("thinned", "how often R was doubled because the agent's memory bound was reached"),

@@ -415,14 +415,16 @@ fn of_several_targets_one_is_chosen() {
 #[test]
 fn the_table_of_a_real_server_names_its_functions() {
     let (server, port) = httpd::serve(&[("HEAPTOP_INTERVAL", "8K")]);
-    let mut first = Terminal::viewer(server.directory(), &[]);
+    // High enough for all rows: some hold nothing at the moment and come last.
+    let viewer = || Terminal::start("heaptop", server.directory(), &[], (120, 140));
+    let mut first = viewer();
     http::load(port, 2, 0, 8000);
     for function in httpd::FUNCTIONS {
         row(&first, function);
     }
     first.press("q");
     assert_eq!(first.wait(), 0);
-    let second = Terminal::viewer(server.directory(), &[]);
+    let second = viewer();
     http::load(port, 4, 8000, 12_000);
     for function in httpd::FUNCTIONS {
         row(&second, function);

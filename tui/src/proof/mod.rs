@@ -113,7 +113,7 @@ pub fn run(plan: &Plan, out: &mut impl Write) -> Result<bool, ProofError> {
     let truths = truth::of(&mut exact, PATIENCE)?;
     let exact = compare::Rows::of(&read::session(exact.socket(), PATIENCE)?);
     let (truths, wrong) = agree(truths, &exact)?;
-    let mut all = Vec::new();
+    let mut all: Vec<(u32, Vec<Outcome>)> = Vec::new();
     for (seed, demo) in &mut sampled {
         let own = truth::of(demo, PATIENCE)?;
         if !own.iter().map(Truth::counters).eq(truths.iter().map(Truth::counters)) {
@@ -124,7 +124,6 @@ pub fn run(plan: &Plan, out: &mut impl Write) -> Result<bool, ProofError> {
         let rows = compare::Rows::of(&read::session(demo.socket(), PATIENCE)?);
         all.push((*seed, compare::outcomes(&truths, &rows)));
     }
-    let all: Vec<(u32, Vec<Outcome>)> = all;
     table::print(&all, out)?;
     table::print_exact(&truths, &wrong, out)?;
     out.flush()?;

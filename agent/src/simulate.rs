@@ -223,6 +223,7 @@ impl Target {
                 interval: self.engine.interval(),
                 coarsest: self.engine.coarsest(),
                 governed: false,
+                gap: self.engine.has_gap(),
                 samples: self.samples,
                 totals: *self.ledger.totals(),
                 live_blocks: u64::from(self.engine.tracker.live()),

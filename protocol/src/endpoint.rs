@@ -41,6 +41,13 @@ pub fn unfinished(directory: &Path, pid: u32) -> PathBuf {
     directory.join(format!("{pid}.new"))
 }
 
+/// Whether a file has a name of [`unfinished`].
+#[must_use]
+pub fn is_unfinished(file_name: &OsStr) -> bool {
+    let pid = file_name.to_str().and_then(|name| name.strip_suffix(".new"));
+    pid.is_some_and(|pid| pid.parse::<u32>().is_ok())
+}
+
 /// The pid that a socket's file name states; `None` for other files.
 #[must_use]
 pub fn pid(file_name: &OsStr) -> Option<u32> {
@@ -80,6 +87,8 @@ mod tests {
         assert_eq!(pid(OsStr::new("42")), None);
         let unfinished = unfinished(Path::new("/d"), 42);
         assert_eq!(pid(unfinished.file_name().unwrap()), None);
+        assert!(is_unfinished(unfinished.file_name().unwrap()));
+        assert!(!is_unfinished(OsStr::new("42.sock")) && !is_unfinished(OsStr::new("x.new")));
         assert!(unfinished.as_os_str().len() <= path.as_os_str().len());
     }
 }

@@ -126,6 +126,9 @@ pub struct Status {
     pub coarsest: Interval,
     /// Whether the agent's governor moves R.
     pub governed: bool,
+    /// Whether sampling was off for a part of the profile's time: what was born then
+    /// is in no total.
+    pub gap: bool,
     /// Samples taken, ever.
     pub samples: u64,
     /// Totals over all callstacks.

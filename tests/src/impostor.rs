@@ -122,6 +122,7 @@ pub fn status(seq: u64, totals: Totals) -> Status {
         interval: Interval::new(1 << 10).unwrap_or(Interval::DEFAULT),
         coarsest: Interval::new(1 << 10).unwrap_or(Interval::DEFAULT),
         governed: false,
+        gap: false,
         samples: totals.allocated.n,
         totals,
         live_blocks: totals.in_use.n,

@@ -216,6 +216,7 @@ impl Target {
             interval: self.interval,
             coarsest: self.interval,
             governed: false,
+            gap: false,
             samples: self.at.seq,
             totals: self.all,
             live_blocks: self.living.len() as u64,

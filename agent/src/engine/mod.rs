@@ -80,6 +80,8 @@ pub struct Engine {
     word: AtomicU64,
     /// The coarsest R that was in force since the profile began, in bytes.
     coarsest: AtomicU32,
+    /// 1 once nothing was sampled for a time in this profile.
+    gap: AtomicU32,
     /// The kernel's numbers of the domains, by domain.
     tids: &'static [AtomicU32],
     domains: AtomicU32,
@@ -198,6 +200,7 @@ impl Engine {
             file: region.file(),
             word: AtomicU64::new(Rate::first(settings.interval, !settings.dormant).word),
             coarsest: AtomicU32::new(settings.interval.bytes()),
+            gap: AtomicU32::new(u32::from(settings.dormant)),
             tids,
             domains: AtomicU32::new(0),
             cost_ns: AtomicU64::new(0),
@@ -238,6 +241,9 @@ impl Engine {
     /// thread.
     pub fn set_rate(&self, interval: Interval, on: bool) {
         self.coarsest.fetch_max(interval.bytes(), Relaxed);
+        if !on {
+            self.gap.store(1, Relaxed);
+        }
         self.word.store(Rate::following(self.word.load(Relaxed), interval, on).word, Relaxed);
     }
 
@@ -246,8 +252,15 @@ impl Engine {
         Interval::new(u64::from(self.coarsest.load(Relaxed))).unwrap_or(self.interval())
     }
 
-    /// A new profile begins: [`Self::coarsest`] begins anew. For the agent's thread.
+    /// Whether sampling was off for a part of this profile's time.
+    pub fn has_gap(&self) -> bool {
+        self.gap.load(Relaxed) != 0
+    }
+
+    /// A new profile begins: [`Self::coarsest`] and [`Self::has_gap`] begin anew. For
+    /// the agent's thread.
     pub fn begin_profile(&self) {
+        self.gap.store(u32::from(self.rate().interval.is_none()), Relaxed);
         self.coarsest.store(self.interval().bytes(), Relaxed);
     }
 

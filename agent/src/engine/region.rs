@@ -66,7 +66,11 @@ fn map_file(bytes: usize) -> Option<(usize, i32)> {
         if low < 0 {
             return None;
         }
-        let fd = libc::fcntl(low, libc::F_DUPFD_CLOEXEC, LEAST_FD);
+        let mut fd = libc::fcntl(low, libc::F_DUPFD_CLOEXEC, LEAST_FD);
+        if fd < 0 {
+            // Under a low limit on descriptors.
+            fd = libc::fcntl(low, libc::F_DUPFD_CLOEXEC, libc::STDERR_FILENO + 1);
+        }
         libc::close(low);
         if fd < 0 {
             return None;

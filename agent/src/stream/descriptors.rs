@@ -2,8 +2,9 @@
 //!
 //! The agent's thread has a table of descriptors to itself: see [`separate`]. So
 //! the program finds its numbers free, may close them all, as daemons do, and put
-//! its own files under any; nothing is inherited by its children, and nothing
-//! counts against its limit.
+//! its own files under any, and nothing is inherited by its children. Only the
+//! region, which is made before there is a thread, has a number, a high one, in the
+//! program's table too.
 //!
 //! Where the system has no such thing, a descriptor is a number in the program's
 //! table. So each is known by the device and inode of its socket, and is looked at before
@@ -15,18 +16,47 @@
 //! fork between an `accept` and the listing leaves a copy in the child, which
 //! does no more harm than that.
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
 /// The listening socket, the region's file, and the viewers'.
 const ROOM: usize = super::MAX_PEERS + 2;
 const NONE: i32 = -1;
 
+/// A descriptor with what it named when it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    fd: i32,
+    identity: (u64, u64),
+}
+
+impl Known {
+    /// What `fd` names now.
+    pub fn new(fd: i32) -> Option<Self> {
+        identity(fd).map(|identity| Self { fd, identity })
+    }
+
+    /// Its number.
+    pub const fn fd(self) -> i32 {
+        self.fd
+    }
+
+    /// Device and inode.
+    pub const fn identity(self) -> (u64, u64) {
+        self.identity
+    }
+
+    /// Whether the number still names it.
+    pub fn is_ours(self) -> bool {
+        identity(self.fd) == Some(self.identity)
+    }
+}
+
 /// Gives the calling thread a table of descriptors of its own, with `kept` in it and
 /// nothing else of the program's, whose pipes must not be held open. False, and
 /// nothing changed, before Linux 5.9 and where a sandbox forbids it.
-pub fn separate(kept: Option<i32>) -> bool {
-    let kept = kept.and_then(|fd| u32::try_from(fd).ok());
+pub fn separate(kept: Option<Known>) -> bool {
+    let kept = kept.filter(|known| known.is_ours()).and_then(|k| u32::try_from(k.fd).ok());
     let close = |first: u32, last: u32, flags: u32| {
         // SAFETY: what is closed in this thread's own table is not in use by it.
         unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) == 0 }
@@ -87,9 +117,13 @@ impl Listed {
         Self { slot, fd, identity }
     }
 
-    /// What it named at first: device and inode.
-    pub const fn identity(&self) -> Option<(u64, u64)> {
-        self.identity
+    /// The same for one that was known before.
+    pub fn known(known: Known) -> Self {
+        if !known.is_ours() {
+            return Self { slot: None, fd: known.fd, identity: Some(known.identity) };
+        }
+        // SAFETY: it is open, and nobody closes it while it is looked at.
+        Self::new(&unsafe { BorrowedFd::borrow_raw(known.fd) })
     }
 
     /// Whether the number still names what it named.
@@ -151,7 +185,7 @@ mod tests {
         let is_open = |fd: i32| unsafe { libc::fcntl(fd, libc::F_GETFD) >= 0 };
         std::thread::spawn(move || {
             let before = identity(ours);
-            assert!(separate(Some(ours)));
+            assert!(separate(Known::new(ours)));
             assert_eq!(identity(ours), before);
             assert!(!is_open(theirs));
             // SAFETY: nobody else has this number here.

@@ -60,7 +60,7 @@ pub struct Desk {
 impl Desk {
     /// With the socket open, if it can be.
     pub fn new(errand: Errand) -> Self {
-        let Errand { engine, ledger, directories, notices } = errand;
+        let Errand { engine, ledger, directories, notices, file } = errand;
         let mut desk = Self {
             engine,
             ledger,
@@ -76,7 +76,7 @@ impl Desk {
             stopped: false,
             governor: None,
             books_ns: 0,
-            memory: Opened::new(engine),
+            memory: file.and_then(Opened::new),
         };
         desk.govern(engine.governed);
         desk.open();
@@ -222,8 +222,8 @@ impl Desk {
             }
             FromViewer::SetSampling(c) => self.engine.set_rate(interval, c.on && !self.stopped),
             FromViewer::Profile(ProfileCommand::Start) => {
-                self.forget();
                 self.engine.set_rate(interval, !self.stopped);
+                self.forget();
             }
             FromViewer::Profile(ProfileCommand::Stop) => self.engine.set_rate(interval, false),
             FromViewer::Profile(ProfileCommand::Discard) => self.forget(),
@@ -327,6 +327,7 @@ impl Desk {
             interval: engine.interval(),
             coarsest: engine.coarsest(),
             governed: self.governor.is_some(),
+            gap: engine.has_gap(),
             samples: engine.samples(),
             totals: *self.ledger.totals(),
             live_blocks: u64::from(engine.tracker.live()),

@@ -26,21 +26,27 @@ mod remains;
 mod server;
 mod threads;
 
-use crate::engine::{Engine, domain};
+use crate::engine::{Engine, domain, sys};
+use descriptors::Known;
 use desk::Desk;
 use ledger::Ledger;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{
-    AtomicPtr,
-    Ordering::{Acquire, Release},
+    AtomicBool, AtomicPtr,
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 /// Viewers at once.
 const MAX_PEERS: usize = 16;
 /// Stack of the thread. Its deepest call is the directory of the socket.
 const STACK_BYTES: usize = 512 << 10;
+
+/// Whether the agent's thread has got as far as having its own descriptors.
+static SEPARATE: AtomicBool = AtomicBool::new(false);
+/// The longest that a followed child waits for that, in milliseconds.
+const MOST_MS: u32 = 20;
 
 /// Where the socket lies, or why there is none. Written by the agent's thread, and
 /// never given back: somebody may be reading it. No lock, which a fork might find
@@ -94,7 +100,8 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
     // told.
     let first = !engine.is_childs();
     let notices = if first { engine.notices.sentences() } else { Vec::new() };
-    let errand = Errand { engine, ledger, directories: directories(), notices };
+    let file = engine.file.and_then(Known::new);
+    let errand = Errand { engine, ledger, directories: directories(), notices, file };
     // And told here, so that a program that ends at once has told it.
     errand.notices.iter().for_each(|sentence| write_error(sentence));
     remains::publish(engine);
@@ -108,6 +115,7 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
         ENDPOINT.store(std::ptr::null_mut(), Release);
         desk::nothing_to_unlink();
     }
+    SEPARATE.store(false, Relaxed);
     let mut argument = Some(Box::new(errand));
     // SAFETY: plain libc calls on local values. The thread owns the errand, which
     // it takes back from the pointer; the masks are restored whatever happens.
@@ -134,7 +142,20 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
         }
         failed != 0
     };
-    if failed { Err("the system refused the agent's thread") } else { Ok(()) }
+    if failed {
+        return Err("the system refused the agent's thread");
+    }
+    if !first {
+        // A daemon closes all descriptors when it has forked: the thread must have its
+        // own before. It takes a moment, or else is not waited for.
+        for _ in 0..MOST_MS {
+            if SEPARATE.load(Acquire) {
+                break;
+            }
+            sys::sleep_ms(1);
+        }
+    }
+    Ok(())
 }
 
 /// What the thread is given.
@@ -143,6 +164,8 @@ struct Errand {
     ledger: Ledger,
     directories: Vec<PathBuf>,
     notices: Vec<String>,
+    /// The region's.
+    file: Option<Known>,
 }
 
 extern "C" fn main(errand: *mut c_void) -> *mut c_void {
@@ -153,7 +176,8 @@ extern "C" fn main(errand: *mut c_void) -> *mut c_void {
     // SAFETY: the pointer is the box that `start` gave away.
     let errand = unsafe { Box::from_raw(errand.cast::<Errand>()) };
     // Before anything is opened. If it cannot be, descriptors are watched instead.
-    let _separate = descriptors::separate(errand.engine.file);
+    let _separate = descriptors::separate(errand.file);
+    SEPARATE.store(true, Release);
     // SAFETY: a constant string that ends with a zero byte.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"heaptop".as_ptr()) };
     let mut desk = Desk::new(*errand);

@@ -3,7 +3,7 @@
 //! The protocol says how it lies; that ours lies so is checked here, when this is
 //! compiled. How the program ended is noted in it too, if it ends by `exit`.
 
-use super::descriptors::Listed;
+use super::descriptors::{Known, Listed};
 use super::ledger;
 use crate::engine::header::Header;
 use crate::engine::{Engine, callstack, sys, tracker};
@@ -11,7 +11,6 @@ use heaptop_protocol::message::Memory;
 use heaptop_protocol::remains::{EXITED, HEADER_BYTES, LAYOUT, MAGIC, entry, place, record, word};
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
-use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 const fn same(ours: &[usize], promised: &[usize]) -> bool {
@@ -114,15 +113,11 @@ pub struct Opened {
 
 impl Opened {
     /// Puts the descriptor on the list of ours.
-    pub fn new(engine: &Engine) -> Option<Self> {
-        let fd = engine.file?;
-        // SAFETY: the engine does not close it. Should the program have done so, the
-        // list says whose it is.
-        let file = unsafe { BorrowedFd::borrow_raw(fd) };
-        let listed = Listed::new(&file);
-        let (device, inode) = listed.identity()?;
-        let fd = u32::try_from(fd).ok()?;
-        Some(Self { listed, memory: Memory { fd, tid: sys::tid(), device, inode } })
+    pub fn new(file: Known) -> Option<Self> {
+        let (device, inode) = file.identity();
+        let fd = u32::try_from(file.fd()).ok()?;
+        let memory = Memory { fd, tid: sys::tid(), device, inode };
+        Some(Self { listed: Listed::known(file), memory })
     }
 
     /// What viewers are told of it; `None` once it is closed.

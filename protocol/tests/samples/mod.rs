@@ -122,6 +122,7 @@ pub fn from_agent() -> Vec<FromAgent> {
             interval: interval(),
             coarsest: Interval::DEFAULT,
             governed: true,
+            gap: true,
             samples: 123_456,
             totals: totals(),
             live_blocks: 789,

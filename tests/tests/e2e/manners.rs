@@ -182,6 +182,7 @@ fn the_interval_and_sampling_can_be_set() {
 
     client.send(&FromViewer::SetSampling(SetSampling { on: false }));
     client.until("the pause", |told| told.status.is_some_and(|s| s.sampling == Sampling::Paused));
+    assert!(client.told.status.unwrap().gap, "a viewer that comes later must know");
     // Each thread sees it within 64 KiB: some churn later no sample is taken.
     crate::demo::warm_up(&mut demo, 1, 0);
     let churned = Truths::ask(&mut demo)["serve_request"].allocated_bytes;

@@ -148,7 +148,11 @@ impl Course {
     /// How all blocks were sampled, as far as is known.
     #[must_use]
     pub fn sight(&self) -> Sight {
-        Sight { interval: self.coarsest, lost: self.lost(), off: self.off_ns.is_some() }
+        Sight {
+            interval: self.coarsest,
+            lost: self.lost(),
+            off: self.off_ns.is_some() || self.gap(),
+        }
     }
 
     /// The same for blocks born in the window of rates, which is not asked for
@@ -157,6 +161,10 @@ impl Course {
     pub fn rate_sight(&self) -> Sight {
         let interval = self.intervals.iter().map(|(_, interval)| *interval).max();
         Sight { interval, lost: self.lost(), off: false }
+    }
+
+    fn gap(&self) -> bool {
+        self.status.is_some_and(|status| status.gap)
     }
 
     fn lost(&self) -> bool {

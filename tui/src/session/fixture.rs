@@ -238,6 +238,7 @@ impl Fixture {
             interval: self.interval,
             coarsest: self.coarsest.max(self.interval),
             governed: false,
+            gap: false,
             samples: self.samples,
             totals: self.all,
             live_blocks: self.living.len() as u64,

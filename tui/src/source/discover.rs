@@ -80,7 +80,10 @@ fn survey_in(directories: &[(PathBuf, u32)]) -> Result<Survey, LinkError> {
     let mut sockets = Vec::new();
     for (directory, owner) in directories {
         match check_directory(directory, *owner) {
-            Ok(true) => sockets.extend(sockets_in(directory)),
+            Ok(true) => {
+                forget_unfinished(directory);
+                sockets.extend(sockets_in(directory));
+            }
             Ok(false) => {}
             Err(error) if survey.troubles.len() + 1 == directories.len() => return Err(error),
             Err(error) => survey.troubles.push(error.to_string()),
@@ -118,6 +121,17 @@ fn sockets_in(directory: &Path) -> Vec<PathBuf> {
         .collect();
     sockets.sort();
     sockets
+}
+
+/// Removes what agents left that died before their sockets listened. None takes so
+/// long for that.
+fn forget_unfinished(directory: &Path) {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| endpoint::is_unfinished(&entry.file_name())) {
+        if entry.file_type().is_ok_and(|kind| kind.is_socket()) {
+            remove_left_over(&entry.path());
+        }
+    }
 }
 
 fn remove_left_over(socket: &Path) {

@@ -133,6 +133,7 @@ pub(crate) fn script() -> Vec<FromAgent> {
         interval: Interval::DEFAULT,
         coarsest: Interval::DEFAULT,
         governed: false,
+        gap: false,
         samples: SAMPLES,
         totals,
         live_blocks: 1,

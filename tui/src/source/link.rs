@@ -303,11 +303,11 @@ impl Keeper {
 
     /// The target is dead: tells the last of what it did, and how it ended.
     fn bury(&self) {
-        let mut trouble = None;
-        if let Some(remains) = &self.remains {
-            let mut tell = |message| self.inbox.put(LARGEST, SourceEvent::Message(message));
-            trouble = remains.tell(&self.known, &mut tell).err();
-        }
+        let mut tell = |message| self.inbox.put(LARGEST, SourceEvent::Message(message));
+        let trouble = match &self.remains {
+            Some(remains) => remains.tell(&self.known, &mut tell).err(),
+            None => Some("the agent's memory was not to be had".to_owned()),
+        };
         let code = || self.remains.as_ref().and_then(Remains::exit_code);
         let how = self.process.how_it_ended().or_else(|| code().map(How::Code));
         let mut sentence = match how {
@@ -315,7 +315,7 @@ impl Keeper {
             None => "the target has ended".into(),
         };
         if let Some(trouble) = trouble {
-            sentence = format!("{sentence}; its last moments are lost: {trouble}");
+            sentence = format!("{sentence}; what it did last is in no figure: {trouble}");
         }
         self.say(State::Ended(sentence));
     }

@@ -239,7 +239,10 @@ fn the_end_of_the_target_is_told_from_a_loss() {
     assert_eq!(link.target().pid, agent.id());
     assert_eq!(until_change(&link).1, State::Connected);
     // It is not waited for yet: a zombie has ended too.
-    assert_eq!(until_change(&link).1, State::Ended("the target has exited".into()));
+    assert_eq!(until_change(&link).1, State::Ended(
+            "the target has exited; what it did last is in no figure: the agent's memory was not to be had".into()
+        )
+    );
     agent.wait().unwrap();
 }
 

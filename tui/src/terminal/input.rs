@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::{Handle, Signals};
 
 use super::screen;
@@ -48,7 +48,7 @@ pub(super) struct Listeners {
 impl Listeners {
     pub(super) fn start(inbox: &Arc<Inbox>) -> io::Result<Self> {
         let over = Arc::new(Over::default());
-        let signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGCONT, SIGWINCH])?;
+        let signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH])?;
         let handle = signals.handle();
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
         let (to, ended) = (Arc::clone(inbox), Arc::clone(&over));

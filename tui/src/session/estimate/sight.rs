@@ -3,7 +3,8 @@
 //! Intervals speak of chance alone: they hold where every birth had its chance to
 //! be sampled and every sample was kept. Where births were lost, an estimate is
 //! too low by nobody knows how much, so only its lower end stands. Where sampling
-//! was off for a time, having seen nothing is no bound on what there was.
+//! was off for a time, the same holds of what was born then, and having seen nothing is
+//! no bound on what there was.
 
 use crate::session::figures::Estimate;
 use heaptop_protocol::estimate::Interval;
@@ -35,7 +36,7 @@ impl Sight {
         Self {
             interval: Some(status.coarsest.max(status.interval)),
             lost: status.losses.births > 0,
-            off: status.sampling != Sampling::On,
+            off: status.sampling != Sampling::On || status.gap,
         }
     }
 
@@ -43,7 +44,9 @@ impl Sight {
     pub(super) fn limit(self, estimate: Estimate, n: u64) -> Estimate {
         match estimate {
             _ if n == 0 && (self.lost || self.off) => Estimate::Unknown,
-            Estimate::Exact { value: low } | Estimate::Interval { low, .. } if self.lost => {
+            Estimate::Exact { value: low } | Estimate::Interval { low, .. }
+                if self.lost || self.off =>
+            {
                 Estimate::AtLeast { low, samples: n }
             }
             stands => stands,

@@ -4,7 +4,8 @@
 use heaptop_protocol::event::{Alloc, Batch, Cause, Dealloc, Event, Moment};
 use heaptop_protocol::ids::{BlockId, StackId, ThreadId};
 use heaptop_protocol::message::{
-    FromAgent, LiveBlock, SnapshotBegin, SnapshotBlocks, SnapshotEnd, TotalsUpdate,
+    FromAgent, History, HistoryPoint, LiveBlock, SnapshotBegin, SnapshotBlocks, SnapshotEnd,
+    TotalsUpdate,
 };
 use heaptop_protocol::remains::{Entry, Header, Record, entry, word};
 use heaptop_protocol::totals::{StackTotals, Total, Totals};
@@ -216,6 +217,14 @@ impl<'a> Left<'a> {
             status.losses.births = self.lost;
             status
         });
+        let last = HistoryPoint {
+            time_ns: at.time_ns,
+            in_use_bytes: all.in_use.bytes.sum,
+            allocated_bytes: all.allocated.bytes.sum,
+            promoted_bytes: all.promoted.bytes.sum,
+            // It is nobody's any more.
+            rss_bytes: None,
+        };
         let blocks = self.living.len() as u64;
         let events = self.events.chunks(Batch::MOST).map(|some| Batch::pack(some).into());
         let living = self.living.chunks(CHUNK);
@@ -227,6 +236,7 @@ impl<'a> Left<'a> {
             .chain(living)
             .chain(totals)
             .chain(status.map(FromAgent::from))
+            .chain([History { whole: false, points: vec![last] }.into()])
             .chain([SnapshotEnd { at, blocks }.into()]);
         // Until nobody listens.
         messages.all(tell);

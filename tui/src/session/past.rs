@@ -9,12 +9,16 @@ use super::estimate::curve::Curve;
 use super::estimate::survival::{Mass, Table, bucket};
 use super::estimate::what_if::{Blur, what_if};
 use super::figures::{Change, Followed, Ratio};
-use super::lives::{End, Lives};
+use super::lives::{End, Life, Lives};
 use heaptop_protocol::estimate::{Interval, Weight};
 use heaptop_protocol::totals::Total;
 
 /// Most bytes that a thread has allocated and not booked on G yet.
 const UNBOOKED_BYTES: f64 = 65_536.0;
+
+/// From so many effective blocks on those that were sure to be seen leave nothing to
+/// chance.
+const MANY: f64 = 30.0;
 
 /// The two sets that growth is made of: blocks that live at both times are in neither.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -112,11 +116,23 @@ impl Session {
         let mut table = Table::default();
         let (mut dead, mut elsewhere) = (0.0, 0.0);
         let taken = |size: u64, stack: u32| size <= most && wanted(stack);
-        // Where all blocks are seen nothing is left to chance. Elsewhere blocks that were
-        // sure to be seen stand for others of their kind too: those of a time when R
-        // was coarser, of which none may have been seen.
+        // Blocks that were sure to be seen leave nothing to chance. But they also stand
+        // for those of a time when R was coarser, as long as hardly any of these were
+        // seen: so they count as all others while blocks are effectively few.
+        let (mut w, mut w2) = (0.0, 0.0);
+        let over = self.lives.over().iter().filter(|life| taken(life.size, life.stack));
+        let living = || self.blocks.iter().map(|(_, b)| b).filter(|b| taken(b.size, b.stack));
+        let weights = over.clone().map(Life::weight);
+        for weight in weights.chain(living().map(|b| b.interval.weight(b.size))) {
+            w += weight.bytes;
+            w2 += weight.bytes * weight.bytes;
+        }
         let exact = self.course.sight().interval == Some(Interval::EXACT);
-        let mass = |w: Weight| Mass { w: w.bytes, w2: if exact { 0.0 } else { w.bytes * w.bytes } };
+        let many = exact || w * w >= MANY * w2;
+        let mass = |w: Weight| Mass {
+            w: w.bytes,
+            w2: if many { w.bytes_variance } else { w.bytes * w.bytes },
+        };
         let enter = |table: &mut Table, born: u64, seen: u64, mass: Mass| {
             let seen = if born < since { seen.max(since) } else { seen };
             if seen > born {
@@ -124,7 +140,7 @@ impl Session {
             }
             table.n_blocks += 1;
         };
-        for life in self.lives.over().iter().filter(|life| taken(life.size, life.stack)) {
+        for life in over {
             let mass = mass(life.weight());
             enter(&mut table, life.born_clock, life.seen_clock, mass);
             let age = bucket(life.ended_clock.saturating_sub(life.born_clock));
@@ -137,7 +153,7 @@ impl Session {
             dead += mass.w;
             elsewhere += if life.end == End::Freed { 0.0 } else { mass.w };
         }
-        for (_, block) in self.blocks.iter().filter(|(_, block)| taken(block.size, block.stack)) {
+        for block in living() {
             let mass = mass(block.interval.weight(block.size));
             enter(&mut table, block.born_clock, block.seen_clock, mass);
             table.censored(bucket(self.now_clock.saturating_sub(block.born_clock)), mass);

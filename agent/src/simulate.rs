@@ -16,9 +16,9 @@ use crate::stream::ledger::Ledger;
 use heaptop_protocol::callstack::{Callstack, End, Frame, Module};
 use heaptop_protocol::estimate::Interval;
 use heaptop_protocol::event::{Batch, Event, Moment, Promote};
-use heaptop_protocol::ids::{ModuleId, StackId};
+use heaptop_protocol::ids::{ModuleId, StackId, ThreadId};
 use heaptop_protocol::message::{
-    AgentKind, FromAgent, Hello, Losses, MAGIC, Sampling, SnapshotBegin, SnapshotEnd, Status,
+    self, AgentKind, FromAgent, Hello, Losses, MAGIC, Sampling, SnapshotBegin, SnapshotEnd, Status,
     TotalsUpdate,
 };
 use std::sync::atomic::Ordering::Relaxed;
@@ -208,8 +208,12 @@ impl Target {
         let at = Moment { time_ns, ..self.ledger.now() };
         let stacks = self.ledger.changed_since(self.told).collect();
         self.told = self.ledger.pass_number();
-        let mut messages: Vec<FromAgent> =
-            events.chunks(Batch::MOST).map(|events| Batch::pack(events).into()).collect();
+        let threads =
+            self.engine.tids().zip(0..).map(|(tid, id)| {
+                message::Thread { id: ThreadId(id), tid, name: String::new() }.into()
+            });
+        let mut messages: Vec<FromAgent> = threads.collect();
+        messages.extend(events.chunks(Batch::MOST).map(|events| Batch::pack(events).into()));
         messages.push(TotalsUpdate { at, stacks }.into());
         messages.push(
             Status {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// How long a condition may take to come true on a slow, busy machine. Reached
 /// only by failures: no test waits for it.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A moment after which waiting is over.
 #[derive(Debug, Clone, Copy)]

@@ -67,7 +67,7 @@ fn free(block: usize) {
 
 #[test]
 fn one_thread_starts_the_engine_and_the_others_pass_through() {
-    explore("engine: the first stops of three threads", 3, || {
+    explore("engine: the first stops of three threads", 2, || {
         // Nothing is sampled: this is about the start and the domains.
         let begun = || u64::from(allocate(&settings(Interval::new(1 << 31).unwrap()), 100, 0x10));
         let others = [thread::spawn(begun), thread::spawn(begun)];

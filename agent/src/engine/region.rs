@@ -11,8 +11,9 @@
 //! needed, so what is not used costs address space only. Everything in it is
 //! found by offset and linked by index, never by pointer.
 //!
-//! A forked child shares the file, and must not touch it: the hook looks at the
-//! fork mark before it writes.
+//! A forked child must not touch the file: the hook looks at the fork mark before
+//! it writes, and who has entered it already, where a signal handler forked, finds
+//! zeros in the file's place: [`Region::leave_in_children`].
 //!
 //! Beside it lies one page that the kernel empties in a forked child: that is
 //! how a child notices that it is one, also after `clone` and `_Fork`, where no
@@ -22,7 +23,11 @@
 use super::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use super::sys;
 // The kernel empties it: no atomic of a model.
-use std::sync::atomic::AtomicU64 as Mark;
+use std::sync::atomic::{AtomicU64 as Mark, AtomicUsize};
+
+/// Where the file of the one region lies that forked children leave.
+static FILE_AT: AtomicUsize = AtomicUsize::new(0);
+static FILE_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// Types that are valid when all their bytes are zero, which is their default, and
 /// may be shared.
@@ -133,6 +138,32 @@ impl Region {
             None => (sys::map(bytes)?, None),
         };
         Some(Self { base, bytes, cut: 0, file })
+    }
+
+    /// Has forked children map memory of their own in the file's place.
+    pub fn leave_in_children(&self) {
+        extern "C" fn leave() {
+            let (at, bytes) = (FILE_AT.load(Relaxed), FILE_BYTES.load(Relaxed));
+            // SAFETY: the range is the engine's; it holds atomics and numbers, for which
+            // zeros are values, and this child has no other thread. If it fails the
+            // mapping is as it was.
+            unsafe {
+                libc::mmap(
+                    at as *mut _,
+                    bytes,
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED,
+                    -1,
+                    0,
+                );
+            }
+        }
+        if self.file.is_some() {
+            FILE_AT.store(self.base, Relaxed);
+            FILE_BYTES.store(self.bytes, Relaxed);
+            // SAFETY: the handler has the type asked for and lives for ever.
+            unsafe { libc::pthread_atfork(None, None, Some(leave)) };
+        }
     }
 
     /// The descriptor of the file that it is, if it is one.

@@ -13,7 +13,7 @@ pub fn listen(bytes: &[u8], cut: usize) -> usize {
         return 0;
     }
     let stream = Stream::UdSocket(agent.into());
-    let mut peer = Peer::new(stream, FromAgent::from(Stopped { reason: String::new() }), 0);
+    let mut peer = Peer::new(stream, FromAgent::from(Stopped { reason: String::new() }), None, 0);
     let mut commands = 0;
     for piece in bytes.chunks(cut) {
         if viewer.write_all(piece).is_err() {

@@ -390,60 +390,6 @@ impl Ledger {
         false
     }
 
-    /// Makes room when the entries run out: doubles R, keeps each sample of the
-    /// live blocks with the ratio of the old R to the new, and drops the blocks
-    /// that have none left, until at most three quarters are in use. Those that
-    /// remain stand for more, so that the estimates stay unbiased. True if it
-    /// did: viewers need a snapshot then.
-    pub fn thin(&mut self) -> bool {
-        let (room, _) = self.engine.tracker.room();
-        let live = |engine: &Engine| engine.tracker.live() as usize;
-        if live(self.engine) < room - room / 8 {
-            return false;
-        }
-        while live(self.engine) > room - room / 4 {
-            let now = self.engine.interval();
-            let Some(coarser) = Interval::new(u64::from(now.bytes()) * 2) else { break };
-            self.engine.set_rate(coarser, self.engine.rate().interval.is_some());
-            self.thinned += 1;
-            self.thin_to(coarser);
-        }
-        true
-    }
-
-    /// Thins all live blocks to `coarser`.
-    pub fn thin_to(&mut self, coarser: Interval) {
-        let (_, used) = self.engine.tracker.room();
-        for index in 0..used as u32 {
-            self.thin_block(index, coarser);
-        }
-    }
-
-    fn thin_block(&mut self, index: u32, to: Interval) {
-        let Some((b, _)) = self.engine.tracker.known_live(index) else { return };
-        let keep = f64::from(b.interval) / f64::from(to.bytes());
-        let n_samples = self.rng.thin(b.n_samples, keep);
-        if keep >= 1.0 || n_samples == 0 && !self.engine.tracker.drop_block(index) {
-            return;
-        }
-        if n_samples > 0 {
-            self.engine.tracker.set_samples(index, n_samples, to.bytes());
-        }
-        if b.id < self.forget_before {
-            return;
-        }
-        let record = self.record(b.stack);
-        self.before_change(record);
-        let Some(r) = self.records.get_mut(record) else { return };
-        for t in [&mut r.totals, &mut self.totals] {
-            t.in_use.sub(&weight(&b));
-            if n_samples > 0 {
-                t.in_use.add(&to.weight(b.size));
-            }
-        }
-        r.changed = self.pass;
-    }
-
     /// Starts anew: all blocks so far are forgotten.
     pub fn discard(&mut self) {
         let now = self.up_to_now();
@@ -594,6 +540,8 @@ const fn cause(cause: Cause) -> event::Cause {
         Cause::Aligned => event::Cause::Aligned,
     }
 }
+
+mod thin;
 
 #[cfg(test)]
 mod tests;

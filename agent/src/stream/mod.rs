@@ -84,6 +84,7 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
     let Some(rest) = (unsafe { engine.take_rest() }) else {
         return Err("the agent's thread was started before");
     };
+    rest.leave_in_children();
     let Some(ledger) = Ledger::new(engine, rest) else {
         return Err("the agent's memory bound is too small: raise HEAPTOP_MEMORY");
     };

@@ -413,3 +413,6 @@ impl Drop for Peer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

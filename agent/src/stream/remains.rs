@@ -15,6 +15,10 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 const fn same(ours: &[usize], promised: &[usize]) -> bool {
+    // A model has types of its own, and no reader.
+    if cfg!(loom) {
+        return true;
+    }
     let mut i = 0;
     while i < ours.len() && i < promised.len() && ours[i] == promised[i] {
         i += 1;

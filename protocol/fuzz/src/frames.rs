@@ -19,9 +19,8 @@ use libfuzzer_sys::fuzz_target;
 
 /// `[cut, position and value of the damage]`, then `[length, kind, payload]…`
 const HEAD: usize = 4;
-const KINDS: [u16; 22] = [
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 1000, 1001, 1002, 1003, 1004, 1005,
-];
+const KINDS: [u16; 22] =
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 1000, 1001, 1002, 1003, 1004, 1005];
 
 fn stream(mut said: &[u8], damage: [u8; 3]) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -73,7 +73,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn new(shape: &Shape, program: &Program, finer: u64, seed: u64) -> Option<Self> {
+    fn new(shape: Shape, program: &Program, finer: u64, seed: u64) -> Option<Self> {
         let target = Target::new(&Plan {
             seed,
             interval: interval(finer),
@@ -97,7 +97,7 @@ impl Watch {
         }
     }
 
-    fn begin(&mut self, shape: &Shape, random: &mut Random) {
+    fn begin(&mut self, shape: Shape, random: &mut Random) {
         self.target.set_interval(interval(self.finer * shape.condition.finer(0)));
         // Runs begin anywhere in a cycle.
         self.target.pass_by((random.unit() * self.target.nursery().bytes as f64) as u64);
@@ -151,21 +151,33 @@ struct Recording {
 /// Runs a cell; `None` where the system has no memory for its agents.
 #[must_use]
 pub fn run(shape: Shape, runs: u32, seed: u64) -> Option<Outcome> {
+    run_bent(shape, runs, seed, |claim| claim)
+}
+
+/// Runs a cell whose claims are `bent` before they are judged: what must miss.
+#[must_use]
+pub fn run_bent(
+    shape: Shape,
+    runs: u32,
+    seed: u64,
+    bent: impl Fn(Claim) -> Claim,
+) -> Option<Outcome> {
     let seed = shape.seed(seed);
     let mut random = Random(seed);
     let mut program = Program::new(shape);
     let mut watches =
-        [Watch::new(&shape, &program, 1, seed)?, Watch::new(&shape, &program, 2, !seed)?];
+        [Watch::new(shape, &program, 1, seed)?, Watch::new(shape, &program, 2, !seed)?];
     let mut outcome = Outcome { shape, tallies: vec![Tally::default(); Figure::ALL.len()], runs };
     let mut last = None;
     for _ in 0..runs {
         program.draw(&mut random);
-        let (judged, recording) = once(&shape, &program, &mut watches, &mut random);
+        let (judged, recording) = once(shape, &program, &mut watches, &mut random);
         let difference = last.map(|last| differ(&recording, &last));
         last = Some(recording);
         for (figure, claim, truth) in judged.into_iter().chain(difference) {
+            // A share of nothing has no truth.
             if truth.is_finite() {
-                outcome.tallies[figure as usize].count(claim, truth);
+                outcome.tallies[figure as usize].count(claim.map(&bent), truth);
             }
         }
     }
@@ -174,7 +186,7 @@ pub fn run(shape: Shape, runs: u32, seed: u64) -> Option<Outcome> {
 
 /// One run.
 fn once(
-    shape: &Shape,
+    shape: Shape,
     program: &Program,
     watches: &mut [Watch; 2],
     random: &mut Random,
@@ -195,7 +207,7 @@ fn once(
             watch.free(program, blocks.end as u32);
             if second + 1 == SECONDS && watch.finer > 1 {
                 watch.report(second + 1);
-                watch.target.thin(interval(1));
+                watch.target.thin(interval(shape.condition.thinned_to()));
             }
             watch.report(second + 1);
         }

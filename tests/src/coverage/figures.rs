@@ -64,6 +64,12 @@ impl Figure {
         Self::SixteenNurseries,
     ];
 
+    /// Whether it is widened by the blur of the allocation clock.
+    #[must_use]
+    pub const fn is_blurred(self) -> bool {
+        matches!(self, Self::HalfNursery | Self::FourNurseries | Self::SixteenNurseries)
+    }
+
     /// What the table calls it.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -29,7 +29,10 @@ pub mod program;
 pub mod random;
 pub mod table;
 
+use cell::Outcome;
 use program::{Condition, Mix};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Runs a cell where nothing else is asked for.
 pub const RUNS: u32 = 4000;
@@ -69,4 +72,29 @@ impl Shape {
         seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
             .wrapping_add(place.wrapping_mul(0xd6e8_feb8_6659_fd93))
     }
+}
+
+/// Runs cells on all cores; `None` where the system has no memory for their agents.
+#[must_use]
+pub fn run(mut shapes: Vec<Shape>, runs: u32, seed: u64) -> Option<Vec<Outcome>> {
+    let order = shapes.clone();
+    // The longest first, so that no core waits for the others at the end.
+    shapes.sort_by_key(|shape| std::cmp::Reverse(shape.expected));
+    let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while let Some(shape) = shapes.get(next.fetch_add(1, Relaxed)) {
+                    let Some(outcome) = cell::run(*shape, runs, seed) else { return };
+                    if let Ok(mut outcomes) = outcomes.lock() {
+                        outcomes.push(outcome);
+                    }
+                }
+            });
+        }
+    });
+    let mut outcomes = outcomes.into_inner().ok()?;
+    outcomes.sort_by_key(|outcome| order.iter().position(|shape| *shape == outcome.shape));
+    (outcomes.len() == order.len()).then_some(outcomes)
 }

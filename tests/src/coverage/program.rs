@@ -74,6 +74,19 @@ impl Condition {
         matches!(self, Self::Threads | Self::Both)
     }
 
+    /// By how much R is finer once the finer agent was thinned: so that as many samples
+    /// are left as are expected.
+    #[must_use]
+    pub const fn thinned_to(self) -> u64 {
+        if self.changes() { 2 } else { 1 }
+    }
+
+    /// Whether figures on the allocation clock are widened by its blur.
+    #[must_use]
+    pub const fn is_blurred(self) -> bool {
+        self.threads()
+    }
+
     /// By how much R is finer in a second.
     #[must_use]
     pub const fn finer(self, second: usize) -> u64 {

@@ -1,7 +1,8 @@
 //! The table, and what is wrong with it.
 //!
 //! A row for each figure and size mix; under each condition the four numbers of
-//! expected samples, in percent. `b` marks cells in which most claims are bounds, `–`
+//! expected samples, in percent. `b` marks cells in which most claims are bounds, `w` those that are widened by the
+//! blur of the allocation clock, `–`
 //! those in which hardly anything was claimed, `!` those that miss the demand.
 
 use super::cell::{Outcome, Tally};
@@ -12,16 +13,21 @@ use std::fmt::Write;
 
 /// What is demanded of a cell's coverage.
 #[must_use]
-pub fn demand(shape: &Shape, tally: &Tally) -> (f64, f64) {
-    let open = shape.expected < 30 || tally.is_bound();
+pub fn demand(shape: Shape, figure: Figure, tally: &Tally) -> (f64, f64) {
+    let open = shape.expected < 30 || tally.is_bound() || is_widened(shape, figure);
     (0.93, if open { 1.0 } else { 0.97 })
+}
+
+/// Whether intervals are wider than chance alone asks for, and meant to be.
+const fn is_widened(shape: Shape, figure: Figure) -> bool {
+    figure.is_blurred() && shape.condition.is_blurred()
 }
 
 /// Whether a cell does as demanded, give or take `slack`.
 #[must_use]
 pub fn is_good(outcome: &Outcome, figure: Figure, slack: f64) -> bool {
     let tally = &outcome.tallies[figure as usize];
-    let (least, most) = demand(&outcome.shape, tally);
+    let (least, most) = demand(outcome.shape, figure, tally);
     tally
         .coverage(outcome.runs)
         .is_none_or(|coverage| (least - slack..=most + slack).contains(&coverage))
@@ -85,6 +91,8 @@ fn cell(outcome: &Outcome, figure: Figure) -> String {
         '!'
     } else if tally.is_bound() {
         'b'
+    } else if is_widened(outcome.shape, figure) {
+        'w'
     } else {
         ' '
     };

@@ -205,7 +205,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    fn hello(&mut self) -> Hello {
+    pub fn hello(&mut self) -> Hello {
         Hello {
             magic: MAGIC,
             version: VERSION,
@@ -230,6 +230,8 @@ impl<'a> Bytes<'a> {
             cycle: self.number(),
             sampling: [Sampling::On, Sampling::Paused, Sampling::Stopped][self.below(3)],
             interval: self.interval(),
+            coarsest: self.interval(),
+            governed: self.flag(),
             samples: self.number(),
             totals: self.totals(),
             live_blocks: self.number(),
@@ -312,10 +314,9 @@ impl<'a> Bytes<'a> {
     pub fn input(&mut self) -> Option<Input> {
         Some(match self.below(20) {
             kind @ 0..15 => Input::Agent(self.message(kind)),
-            15 | 16 => Input::Names(self.many(6, |b| Named {
-                frame: b.frame(),
-                symbols: b.many(4, Self::symbol),
-            })),
+            15 | 16 => Input::Names(
+                self.many(6, |b| Named { frame: b.frame(), symbols: b.many(4, Self::symbol) }),
+            ),
             17 => Input::Connection(match self.below(4) {
                 0 => Connection::Connecting,
                 1 => Connection::Connected,

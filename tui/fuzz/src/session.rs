@@ -13,7 +13,8 @@ use heaptop::app::{App, Effect, Message, Options};
 use heaptop::query::{self, Column, Direction, Metric, Node, NodeKey, Question};
 use heaptop::session::Session;
 use heaptop::session::figures::{Estimate, Ratio};
-use heaptop::view::{self, text::is_hostile};
+use heaptop::session::sane::is_hostile;
+use heaptop::view;
 use libfuzzer_sys::fuzz_target;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -29,13 +30,50 @@ const METRICS: [Metric; 6] = [
 ];
 
 const KEYS: [KeyCode; 40] = {
-    use KeyCode::{Backspace, BackTab, Char, Down, End, Enter, Esc, Home, Left, PageDown, Right, Tab, Up};
+    use KeyCode::{
+        BackTab, Backspace, Char, Down, End, Enter, Esc, Home, Left, PageDown, Right, Tab, Up,
+    };
     [
-        Enter, Esc, Up, Down, Left, Right, PageDown, Home, End, Tab, BackTab, Backspace,
-        Char('/'), Char('?'), Char('p'), Char('P'), Char('m'), Char('s'), Char('S'), Char('r'),
-        Char('e'), Char('y'), Char('h'), Char('o'), Char('c'), Char('i'), Char('t'), Char('d'),
-        Char('f'), Char('a'), Char(' '), Char('+'), Char('-'), Char('<'), Char('>'), Char('1'),
-        Char('2'), Char('g'), Char('x'), Char('é'),
+        Enter,
+        Esc,
+        Up,
+        Down,
+        Left,
+        Right,
+        PageDown,
+        Home,
+        End,
+        Tab,
+        BackTab,
+        Backspace,
+        Char('/'),
+        Char('?'),
+        Char('p'),
+        Char('P'),
+        Char('m'),
+        Char('s'),
+        Char('S'),
+        Char('r'),
+        Char('e'),
+        Char('y'),
+        Char('h'),
+        Char('o'),
+        Char('c'),
+        Char('i'),
+        Char('t'),
+        Char('d'),
+        Char('f'),
+        Char('a'),
+        Char(' '),
+        Char('+'),
+        Char('-'),
+        Char('<'),
+        Char('>'),
+        Char('1'),
+        Char('2'),
+        Char('g'),
+        Char('x'),
+        Char('é'),
     ]
 };
 
@@ -104,7 +142,6 @@ fn ask(session: &Session, said: &mut Bytes<'_>) {
     sound(session.in_use());
     sound(session.allocated_rate());
     share(session.promotion());
-    assert!(session.live_block_count() <= 64);
 }
 
 /// Draws, and looks at what would reach the terminal.
@@ -123,7 +160,7 @@ fuzz_target!(
         let mut said = Bytes(data);
         let mut session = Session::new();
         let mut app = App::new(Options { color: true, ascii: said.flag() });
-        let (columns, rows) = (said.byte().into(), said.byte() as u16 % 60);
+        let (columns, rows) = (u16::from(said.byte()) % 130, u16::from(said.byte()) % 40);
         let Ok(mut terminal) = Terminal::new(TestBackend::new(columns, rows));
         app.update(Message::Resize(columns, rows), &session);
         while !said.is_empty() {
@@ -136,7 +173,9 @@ fuzz_target!(
                             let _ = request.svg();
                         }
                     }
-                    draw(&mut app, &session, &mut terminal);
+                    if said.flag() {
+                        draw(&mut app, &session, &mut terminal);
+                    }
                 }
                 _ => {
                     if let Some(input) = said.input() {
@@ -146,6 +185,8 @@ fuzz_target!(
             }
         }
         ask(&session, &mut said);
+        // 64 by events that are made here, and a few bytes for each on the wire.
+        assert!(session.live_block_count() <= 64 + data.len());
         draw(&mut app, &session, &mut terminal);
     }
 );
@@ -164,8 +205,10 @@ fn seeds() -> Vec<Vec<u8>> {
         all.push(seed);
     }
     let mut talk = vec![0, 120, 40];
-    talk.extend(hears(&[17, 0, 1, 2, 3, 3, 7, 8, 9, 4, 4, 5, 6, 10, 11, 15, 16, 4, 5, 6, 12, 14, 13]));
-    talk.extend((0..40).flat_map(|key| [1, key]));
+    talk.extend(hears(&[
+        17, 0, 1, 2, 3, 3, 7, 8, 9, 4, 4, 5, 6, 10, 11, 15, 16, 4, 5, 6, 12, 14, 13,
+    ]));
+    talk.extend((0..40).flat_map(|key| [1, key, key]));
     all.push(talk);
     all
 }

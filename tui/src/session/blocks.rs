@@ -12,7 +12,7 @@ use heaptop_protocol::message::LiveBlock;
 use heaptop_protocol::{estimate::Interval, event::Moment};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Most blocks that are kept, 300 MB with the table's spare room.
+/// Most blocks that are kept, 340 MB with the table's spare room.
 pub const MOST_BLOCKS: usize = 2_000_000;
 
 /// A block that lives.

@@ -84,9 +84,9 @@ pub enum Lifetime {
         /// Deaths behind it.
         samples: u64,
     },
-    /// Over half of the blocks outlive the longest age that was followed.
+    /// Over half of the blocks lived at every age that was followed.
     Beyond {
-        /// That age in nanoseconds.
+        /// The age up to which that is sure, with 97.5 % confidence, in nanoseconds.
         ns: f64,
         /// Blocks behind it.
         samples: u64,

@@ -366,20 +366,17 @@ impl Session {
         let blind_from = self.blind_from_ns.take();
         for (id, block) in gone {
             let w = block.weight();
-            match blind_from {
+            if let Some(from) = blind_from {
                 // It died between the last event before the loss and the
                 // snapshot: the middle is as good as any moment.
-                Some(from) => {
-                    let died = from.midpoint(begin.time_ns).max(block.born_ns);
-                    let clock = self.blind_from_clock.midpoint(begin.clock).max(block.seen_clock);
-                    self.lives.add(&Life::ended(id, &block, died, clock, End::Unseen));
-                    self.live(block.stack, |lives| lives.die(block.born_ns, died, w));
-                }
-                None => {
-                    let (time, clock) = (begin.time_ns, begin.clock.max(block.seen_clock));
-                    self.lives.add(&Life::ended(id, &block, time, clock, End::Lost));
-                    self.live(block.stack, |lives| lives.lose(block.born_ns, time, w));
-                }
+                let died = from.midpoint(begin.time_ns).max(block.born_ns);
+                let clock = self.blind_from_clock.midpoint(begin.clock).max(block.seen_clock);
+                self.lives.add(&Life::ended(id, &block, died, clock, End::Unseen));
+                self.live(block.stack, |lives| lives.die(block.born_ns, died, w));
+            } else {
+                let (time, clock) = (begin.time_ns, begin.clock.max(block.seen_clock));
+                self.lives.add(&Life::ended(id, &block, time, clock, End::Lost));
+                self.live(block.stack, |lives| lives.lose(block.born_ns, time, w));
             }
         }
     }

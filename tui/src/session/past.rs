@@ -10,7 +10,7 @@ use super::estimate::survival::{Mass, Table, bucket};
 use super::estimate::what_if::{Blur, what_if};
 use super::figures::{Change, Followed, Ratio};
 use super::lives::{End, Lives};
-use heaptop_protocol::estimate::Weight;
+use heaptop_protocol::estimate::{Interval, Weight};
 use heaptop_protocol::totals::Total;
 
 /// Most bytes that a thread has allocated and not booked on G yet.
@@ -112,8 +112,11 @@ impl Session {
         let mut table = Table::default();
         let (mut dead, mut elsewhere) = (0.0, 0.0);
         let taken = |size: u64, stack: u32| size <= most && wanted(stack);
-        // The variance of a block that was sure to be seen is none.
-        let mass = |w: Weight| Mass { w: w.bytes, w2: w.bytes_variance };
+        // Where all blocks are seen nothing is left to chance. Elsewhere blocks that were
+        // sure to be seen stand for others of their kind too: those of a time when R
+        // was coarser, of which none may have been seen.
+        let exact = self.course.sight().interval == Some(Interval::EXACT);
+        let mass = |w: Weight| Mass { w: w.bytes, w2: if exact { 0.0 } else { w.bytes * w.bytes } };
         let enter = |table: &mut Table, born: u64, seen: u64, mass: Mass| {
             let seen = if born < since { seen.max(since) } else { seen };
             if seen > born {
@@ -163,6 +166,7 @@ impl Session {
 mod tests {
     use super::super::fixture::Fixture;
     use super::*;
+    use heaptop_protocol::message::Dropped;
 
     const KIB: u64 = 1 << 10;
 
@@ -236,6 +240,55 @@ mod tests {
         f.report();
         let own = f.session.minor_lives(|_| true).at(2 << 20);
         assert_eq!(own, Followed::Interval { value: 0.75, low: 0.75, high: 0.75, samples: 2 });
+    }
+
+    /// A viewer that comes late lists what lives: old blocks that say nothing of young
+    /// ages. Young ones die at once, old ones all live.
+    #[test]
+    fn who_was_there_before_enters_late() {
+        let mut f = Fixture::new(1);
+        let stack = f.stack(&["main", "work"]);
+        for _ in 0..100 {
+            f.birth(stack, KIB);
+        }
+        f.time_ns += 1_000_000_000;
+        f.clock += 1 << 20;
+        f.snapshot();
+        let from = f.time_ns;
+        f.pass(1.0);
+        for _ in 0..100 {
+            let id = f.alloc(stack, KIB);
+            f.free(id);
+        }
+        f.pass(1.0);
+        let minor = f.session.minor_lives(|_| true);
+        let Followed::Interval { value, .. } = minor.curve.survival(8.0 * 1024.0) else {
+            panic!("followed")
+        };
+        assert_eq!(value, 0.0, "all whose youth was seen died young");
+        assert_eq!(f.session.growth(from, f.time_ns, |_| true), Change::Exact { value: 0.0 });
+    }
+
+    /// Deaths that were lost are found by a snapshot, and were about then.
+    #[test]
+    fn deaths_unseen_count_in_growth() {
+        let mut f = Fixture::new(1);
+        let stack = f.stack(&["main", "work"]);
+        let (a, b) = (f.alloc(stack, 100), f.alloc(stack, 10));
+        f.pass(1.0);
+        let from = f.time_ns;
+        f.pass(1.0);
+        f.death(a);
+        f.say(Dropped { events: 1 });
+        f.pass(1.0);
+        f.snapshot();
+        f.pass(1.0);
+        let grown = |f: &Fixture| f.session.growth(from, f.time_ns, |_| true);
+        assert_eq!(grown(&f), Change::Exact { value: -100.0 });
+        assert_eq!(f.session.lives_over().over()[0].end, End::Unseen);
+        f.free(b);
+        f.pass(1.0);
+        assert_eq!(grown(&f), Change::Exact { value: -110.0 });
     }
 
     /// Blocks too large to be born young are in no minor figure.

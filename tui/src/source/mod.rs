@@ -24,6 +24,8 @@ pub mod discover;
 mod error;
 #[cfg(test)]
 pub(crate) mod fake;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod handshake;
 pub mod inbox;
 mod link;

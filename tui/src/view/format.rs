@@ -6,6 +6,7 @@
 //! shown by its larger half. Bounds are rounded to the safe side. Unknown is
 //! `–`, never 0; a value built on fewer than [`FEW`] samples is dimmed.
 
+use crate::session::estimate::precision::Finer;
 use crate::session::figures::{Estimate, Lifetime, Ratio};
 
 const BINARY: &[&str] = &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
@@ -125,6 +126,15 @@ pub fn ratio(ratio: &Ratio) -> Figure {
         _ => format!("±{}", (half - 1e-9).ceil()),
     };
     Figure { value: format!("{text} %"), interval, dim }
+}
+
+/// What would make a figure finer: `finer: R 64 KiB, ~40 s to ±10 %`.
+#[must_use]
+pub fn finer(finer: &Finer) -> String {
+    let every = interval(finer.interval.bytes());
+    let r = every.trim_start_matches("1 in ");
+    let wait = duration(finer.seconds * 1e9, 2, Rounding::Up);
+    format!("finer: R {r}, ~{wait} to ±{:.0} %", finer.within * 100.0)
 }
 
 /// A lifetime.

@@ -26,6 +26,13 @@ fn bytes_have_three_digits() {
 }
 
 #[test]
+fn what_would_be_finer_is_a_sentence() {
+    let interval = heaptop_protocol::estimate::Interval::new(64 << 10).unwrap();
+    let hint = Finer { interval, seconds: 39.7, within: 0.1 };
+    assert_eq!(finer(&hint), "finer: R 64 KiB, ~40 s to ±10 %");
+}
+
+#[test]
 fn counts_are_whole_and_si() {
     let three = |v| count(v, 3, Nearest);
     assert_eq!(three(355.0), "355");

@@ -14,15 +14,15 @@
 //! xor-ed with it. Threads read and write them relaxed and without order; a torn
 //! pair does not give the address back and counts as a miss.
 //!
-//! **Reads** of the stack are bounded: each frame lies above the one before it
-//! and below the end of the thread's stack. So a rule that is stale, of code that
-//! was unloaded and whose place was taken (until the agent's thread notices and
-//! calls [`forget`]), gives a wrong frame at worst. The end is found without
-//! asking the system: glibc puts a thread's control block at the end of its stack;
-//! the main thread's stack lies above its control block and ends where the loader
-//! says. A stack that the program switched to by itself has no known end; there
-//! the walk relies on the tables alone, as every unwinder does.
+//! **Reads** are of memory that is known to be readable: [`Readable`]. So a rule
+//! that is stale, of code that was unloaded and whose place was taken (until the
+//! agent's thread notices and calls [`forget`]), and a stack that the program
+//! switched to by means that the tables do not know, give wrong frames at worst, of
+//! a number that is bounded; what cannot be read cuts the stack. A thread's own
+//! stack ends where glibc has put its control block; the main thread's stack lies
+//! above its control block and ends where the loader says.
 
+use super::readable::Readable;
 use super::{Stack, scratch};
 use crate::engine::sync::{
     AtomicU64, AtomicUsize,
@@ -250,13 +250,27 @@ pub fn walk(stack: &mut Stack, inner: usize, depth: usize) -> bool {
         std::arch::asm!("lea {}, [rip]", "mov {}, rsp", "mov {}, rbp",
             out(reg) pc, out(reg) sp, out(reg) rbp, options(nostack, preserves_flags));
     }
-    let mut end = stack_end(sp);
-    let mut inner = inner;
-    let word = |at: usize| {
-        // SAFETY: for the calls below, `at` is aligned, and lies above our own stack
-        // pointer and below the end of the stack, which is mapped in between, or in
-        // the frame that the kernel made for a signal.
-        unsafe { *(at as *const usize) }
+    let (first, end) = (sp, stack_end(sp));
+    let mut readable = Readable::around(sp);
+    let done = frames(find, stack, [pc, sp, rbp], inner, depth, &mut readable);
+    readable.remember(first, end);
+    done
+}
+
+/// The frames from these registers on: pc, sp, rbp.
+#[inline]
+fn frames(
+    find: usize,
+    stack: &mut Stack,
+    [mut pc, mut sp, mut rbp]: [usize; 3],
+    mut inner: usize,
+    depth: usize,
+    readable: &mut Readable,
+) -> bool {
+    let mut word = |at: usize| {
+        let sound = at.is_multiple_of(8) && readable.has(at);
+        // SAFETY: the word is aligned, and lies in memory that can be read.
+        sound.then(|| unsafe { *(at as *const usize) })
     };
     loop {
         let rule = rule(find, pc);
@@ -264,13 +278,13 @@ pub fn walk(stack: &mut Stack, inner: usize, depth: usize) -> bool {
             return true;
         }
         if rule == Rule::SIGNAL {
-            if !sp.is_multiple_of(8) {
-                return false;
-            }
-            (pc, rbp, sp) =
-                (word(sp + signal::RIP), word(sp + signal::RBP), word(sp + signal::RSP));
+            let [Some(at), Some(base), Some(top)] =
+                [signal::RIP, signal::RBP, signal::RSP].map(|offset| word(sp + offset))
+            else {
+                return stack.cut();
+            };
             // Where it was interrupted, on another stack perhaps: the program's own.
-            (end, inner) = (stack_end(sp), 0);
+            (pc, rbp, sp, inner) = (at, base, top, 0);
             // As if it were a return address: one is taken off again.
             if !stack.push(pc + 1, depth) {
                 return true;
@@ -282,16 +296,17 @@ pub fn walk(stack: &mut Stack, inner: usize, depth: usize) -> bool {
         }
         let from = if rule.has(Rule::FROM_RBP) { rbp } else { sp };
         let caller_sp = from.wrapping_add_signed(rule.offset());
-        if caller_sp <= sp || caller_sp > end || caller_sp % 8 != 0 {
-            return false;
+        if caller_sp <= sp {
+            // On a stack that the program switched to: each frame counts from here on,
+            // so that their number is bounded.
+            inner = 0;
         }
-        let return_address = word(caller_sp - 8);
+        let Some(return_address) = word(caller_sp.wrapping_sub(8)) else { return stack.cut() };
         if rule.has(Rule::RBP_SAVED) {
-            let slot = caller_sp.wrapping_add_signed(rule.rbp_slot());
-            if slot < sp || slot >= caller_sp || slot % 8 != 0 {
-                return false;
-            }
-            rbp = word(slot);
+            let Some(saved) = word(caller_sp.wrapping_add_signed(rule.rbp_slot())) else {
+                return stack.cut();
+            };
+            rbp = saved;
         }
         if return_address == 0 {
             return true;

@@ -22,6 +22,8 @@ mod cfi {
 }
 mod portable;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+mod readable;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 mod scratch;
 
 /// Most frames that can be captured.
@@ -53,6 +55,12 @@ impl Stack {
     /// Whether the thread's first function lies beyond.
     pub const fn truncated(&self) -> bool {
         self.truncated
+    }
+
+    /// What lies beyond cannot be read: the stack is as whole as it will be.
+    const fn cut(&mut self) -> bool {
+        self.truncated = true;
+        true
     }
 
     /// Adds a frame; false if there are `depth` already.

@@ -1,6 +1,6 @@
 //! Signal handlers that allocate, wherever they strike; and `errno`.
 
-use super::{act, ends_as_unprofiled, same, started, usual_act};
+use super::{act, ends_as_unprofiled, exact_as_unprofiled, same, started, usual_act};
 use crate::exact::{compare, nothing_lost};
 use heaptop_tests::client::Client;
 use heaptop_tests::names::Names;
@@ -30,6 +30,12 @@ fn handlers_that_allocate_while_every_block_is_sampled() {
 fn handlers_that_allocate_at_the_usual_interval() {
     let run = usual_act(&["alarms"]);
     ends_as_unprofiled(started(&run), &run);
+}
+
+#[test]
+fn handlers_that_fork_and_children_that_go_on() {
+    let ended = exact_as_unprofiled(&["forking-handler"]);
+    assert!(ended.stdout.contains("all children were well: true"), "{}", ended.stdout);
 }
 
 #[test]

@@ -176,3 +176,21 @@ fn a_service_of_another_user_is_open_to_root_and_to_nobody_else() {
     assert!(matches!(read, Ok(0)), "another user was told something: {read:?}");
     ends_as_unprofiled(target, &act(&["work"]));
 }
+
+#[test]
+fn root_finds_a_service_of_another_user_where_that_user_puts_it() {
+    if !is_root() {
+        return;
+    }
+    let run = usual_act(&["work"])
+        .user(NOBODY)
+        .env("HEAPTOP_DIR", "")
+        .env("XDG_RUNTIME_DIR", "")
+        .env("TMPDIR", "/tmp");
+    let target = started(&run);
+    let mut list = Command::new(binaries::path("heaptop"));
+    let list = list.arg("list").env_remove("HEAPTOP_DIR").output().unwrap();
+    let list = String::from_utf8_lossy(&list.stdout).into_owned();
+    assert!(list.contains(&target.pid().to_string()), "{list}");
+    ends_as_unprofiled(target, &usual_act(&["work"]));
+}

@@ -24,10 +24,11 @@
 //!
 //! Where both are normal, from 30 samples on, this is the normal interval with
 //! variances added; below, each side brings its own gamma limits, so that the
-//! lop-sidedness of few samples stays on its side. A set without a block brings
+//! lop-sidedness of few samples stays on its side. (How far in those lie, see
+//! [`halfway`], goes by the samples of both.) A set without a block brings
 //! 3.69 R upwards: with 2.5 % chance so much stays unseen.
 
-use super::{Interval, Sight, limits};
+use super::{Interval, Sight, halfway, limits};
 use crate::session::figures::{Change, Estimate};
 use heaptop_protocol::totals::{Moments, Total};
 
@@ -41,7 +42,14 @@ pub fn growth(gained: &Total, lost: &Total, sight: impl Into<Sight>) -> Change {
 /// By how many bytes `a` is more than `b`, two sets that were sampled independently.
 #[must_use]
 pub fn difference(a: (&Total, Sight), b: (&Total, Sight)) -> Change {
-    minus(&Side::of(a.0, a.1), &Side::of(b.0, b.1), a.0.n + b.0.n)
+    // Both sides err independently, so that counts of their difference are as even as
+    // those of twice as many samples.
+    let effective = |(total, sight): (&Total, Sight)| {
+        let variance = if total.n == 0 { 0.0 } else { total.bytes.variance };
+        unit(total, sight).map_or(0.0, |u| variance / (u * u))
+    };
+    let h = halfway(2.0 * (effective(a) + effective(b)));
+    minus(&Side::of(a.0, a.1, h), &Side::of(b.0, b.1, h), a.0.n + b.0.n)
 }
 
 /// The difference of two estimates that were made independently, for figures that
@@ -62,8 +70,17 @@ enum Side {
 /// ln 40 ÷ 3: from the bound that holds with 95 % to that with 97.5 %.
 const UNSEEN: f64 = 1.229_626_488_478_9;
 
+/// The weight of one sample of small blocks; `None` where nothing is known of it.
+fn unit(total: &Total, sight: Sight) -> Option<f64> {
+    match sight.interval {
+        Some(r) => Some(f64::from(r.bytes())),
+        None if total.n > 0 => Some(total.bytes.largest.max(1.0)),
+        None => None,
+    }
+}
+
 impl Side {
-    fn of(total: &Total, sight: Sight) -> Self {
+    fn of(total: &Total, sight: Sight, h: f64) -> Self {
         let Total { n, bytes: m, .. } = total;
         if *n == 0 && (sight.lost || sight.off) {
             return Self::Unknown;
@@ -73,11 +90,8 @@ impl Side {
         if sight.interval == Some(Interval::EXACT) && m.variance == 0.0 {
             return Self::exactly(m.sum, sight.lost);
         }
-        let unit = sight.interval.map(|r| f64::from(r.bytes()));
-        if *n == 0 && unit.is_none() {
-            return Self::Unknown;
-        }
-        let (low, high) = limits(m, *n, unit);
+        let Some(unit) = unit(total, sight) else { return Self::Unknown };
+        let (low, high) = limits(m, *n, unit, h);
         if sight.lost { Self::AtLeast { low } } else { Self::Known { value: m.sum, low, high } }
     }
 
@@ -178,16 +192,16 @@ mod tests {
         assert!((high - value - half).abs() < 1e-5 * half, "{high}");
     }
 
-    /// Garwood's limits of 5 and of 2 counts, combined by hand.
+    /// Garwood's limits of 2 and of 1 counts, combined by hand.
     #[test]
     fn few_samples_combine_their_own_limits() {
-        let (gained, lost) = (blocks(5, 1, R), blocks(2, 1, R));
+        let (gained, lost) = (blocks(2, 1, R), blocks(1, 1, R));
         let (value, low, high) = interval(growth(&gained, &lost, Interval::new(R)));
         let r = R as f64;
-        let (five, two) = ((1.623_486, 11.668_332), (0.242_209, 7.224_688));
-        let want_low = 3.0 - f64::hypot(5.0 - five.0, two.1 - 2.0);
-        let want_high = 3.0 + f64::hypot(five.1 - 5.0, 2.0 - two.0);
-        assert!((value / r - 3.0).abs() < 1e-5);
+        let (two, one) = ((0.242_209, 7.224_688), (0.025_318, 5.571_643));
+        let want_low = 1.0 - f64::hypot(2.0 - two.0, one.1 - 1.0);
+        let want_high = 1.0 + f64::hypot(two.1 - 2.0, 1.0 - one.0);
+        assert!((value / r - 1.0).abs() < 1e-5);
         assert!((low / r - want_low).abs() < 2e-3, "{} {want_low}", low / r);
         assert!((high / r - want_high).abs() < 2e-3, "{} {want_high}", high / r);
     }
@@ -223,7 +237,7 @@ mod tests {
     #[test]
     fn estimates_differ_as_their_totals_do() {
         let r = Interval::new(R);
-        for (n, m) in [(200, 100), (5, 2), (4, 0), (0, 7)] {
+        for (n, m) in [(200, 100), (2, 1), (3, 0), (0, 2)] {
             let (a, b) = (blocks(n, 64, R), blocks(m, 64, R));
             let by_total = interval(growth(&a, &b, r));
             let by_estimate = difference_of(super::super::bytes(&a, r), super::super::bytes(&b, r));

@@ -14,19 +14,18 @@
 //! **Intervals.** Ŝ(x), and the mean over τ of what is between 0 and τ, are means of
 //! numbers between 0 and 1. With q the estimate, n = q(1 − q)/V is the number of yes/no
 //! trials that would tell as much, and the interval is that of a share seen in n
-//! trials. Of few deaths V itself is guesswork: while they are effectively fewer than
-//! 30, n is at most the number of blocks, n = (Σw)²/Σw², which is the case of the
-//! largest variance that numbers between 0 and 1 can have.
+//! trials. They are at least as many as blocks, (Σw)²/Σw²: no numbers between 0 and 1
+//! vary more than zeros and ones. How many more, V says, which is guesswork while few
+//! die or few are left: n is smaller by (t/z)², Student's t with eight degrees of
+//! freedom for each of the fewer of both. Where there are none of one kind nothing is left but
+//! the blocks.
 //!
 //! **Beyond the longest follow-up** nothing is known but that the curve does not rise:
 //! bounds, from a curve that falls to 0 there to one that stays level.
 
-use super::share_interval;
 use super::survival::{Mass, Step, Table};
+use super::{Z, share_interval};
 use crate::session::figures::Followed;
-
-/// Of fewer effective deaths the variance says too little.
-const ENOUGH_DEATHS: f64 = 30.0;
 
 /// Ŝ, ready to be asked at many places.
 #[derive(Debug, Clone)]
@@ -37,15 +36,17 @@ pub struct Curve {
     /// Longest age that somebody was followed to.
     followed: f64,
     n_blocks: u64,
+    /// Blocks, effectively, from their weights.
+    effective: f64,
 }
 
 /// The area under the curve from 0 to some age.
 #[derive(Debug, Clone, Copy)]
 struct Area {
-    area: f64,
+    value: f64,
     variance: f64,
-    /// Effective deaths in it.
-    deaths: f64,
+    /// Effective deaths in it, or survivors, whichever are fewer.
+    fewer: f64,
 }
 
 impl Curve {
@@ -70,7 +71,9 @@ impl Curve {
                 last.begin
             }
         });
-        Self { steps, areas, followed, n_blocks: table.n_blocks }
+        let kish = |mass: Mass| mass.w * mass.w / mass.w2;
+        let effective = steps.iter().map(|step| kish(step.risk)).fold(0.0, f64::max);
+        Self { steps, areas, followed, n_blocks: table.n_blocks, effective }
     }
 
     /// The longest age that any block was followed to; infinite when all are dead.
@@ -116,25 +119,17 @@ impl Curve {
     #[must_use]
     pub fn mean_share(&self, to: f64) -> Followed {
         let samples = self.n_blocks;
-        let Some(first) = self.steps.first() else { return Followed::Unknown };
-        if !(to > 0.0 && to.is_finite()) {
+        if self.steps.is_empty() || !(to > 0.0 && to.is_finite()) {
             return Followed::Unknown;
         }
         let upto = to.min(self.followed);
         if upto <= 0.0 {
             return Followed::Bounds { low: 0.0, high: 1.0, samples };
         }
-        let Area { area, variance, deaths } = self.area(upto);
-        let value = (area / upto).clamp(0.0, 1.0);
-        let blocks = first.risk.w * first.risk.w / first.risk.w2;
+        let Area { value, variance, fewer } = self.area(upto);
+        let value = (value / upto).clamp(0.0, 1.0);
         let by_variance = value * (1.0 - value) / (variance / (upto * upto));
-        let n = if by_variance.is_nan() {
-            blocks
-        } else if deaths >= ENOUGH_DEATHS {
-            by_variance
-        } else {
-            by_variance.min(blocks)
-        };
+        let n = self.effective.max(by_variance / student(8.0 * fewer).powi(2));
         let (low, high) = ends(value, n);
         if to <= self.followed {
             return Followed::Interval { value, low, high, samples };
@@ -189,9 +184,19 @@ impl Curve {
             dead.w += step.deaths.w * part;
             dead.w2 += step.deaths.w2 * part;
         }
-        let deaths = if dead.w > 0.0 { dead.w * dead.w / dead.w2 } else { 0.0 };
-        Area { area, variance, deaths }
+        let dead = if dead.w > 0.0 { dead.w * dead.w / dead.w2 } else { 0.0 };
+        let (survival, n) = self.at(to);
+        Area { value: area, variance, fewer: dead.min(survival * n) }
     }
+}
+
+/// t/z, the quantiles of 97.5 % of Student's t with `n` degrees of freedom and of the
+/// normal distribution: the first terms of its series in 1/n (Abramowitz & Stegun
+/// 26.7.5), two percent short at 4.
+fn student(n: f64) -> f64 {
+    let z2 = Z * Z;
+    let at = 1.0 / n;
+    1.0 + at * (z2 + 1.0) / 4.0 + at * at * ((5.0 * z2 + 16.0) * z2 + 3.0) / 96.0
 }
 
 /// The interval of a share that was seen in `n` effective trials, any number of them.
@@ -303,6 +308,14 @@ mod tests {
         assert_eq!((survival, low, high), (0.5, 0.5, 0.5));
         let (mean, low, high) = value(curve.mean_share(8192.0));
         assert!(low == mean && high == mean, "{low} {mean} {high}");
+    }
+
+    #[test]
+    fn student_is_wider_than_normal() {
+        for (n, t) in [(4.0, 2.776), (10.0, 2.228), (30.0, 2.042), (1e6, 1.960)] {
+            assert!((student(n) * Z / t - 1.0).abs() < 0.02, "{n}");
+        }
+        assert_eq!(student(0.0), f64::INFINITY);
     }
 
     #[test]

@@ -117,6 +117,50 @@ mod tests {
         assert!((p / (-5.0f64).exp() - 1.0).abs() < 0.05, "{p}");
     }
 
+    /// 200 rows of which none grew, 20 samples each, half of them of tenfold weight:
+    /// in at most 5 % of families is any row said to have grown.
+    #[test]
+    fn of_rows_that_stay_hardly_a_family_has_one_that_grew() {
+        let sight = Sight::from(Interval::new(R));
+        let fine = Interval::new(R / 10).unwrap();
+        let mut state = 5u64;
+        let mut coin = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            state >> 63 == 0
+        };
+        let (families, rows) = (400, 200);
+        let mut wrong = 0;
+        for _ in 0..families {
+            let mut p_values = Vec::new();
+            for _ in 0..rows {
+                let (mut gained, mut lost) = (Total::default(), Total::default());
+                for sample in 0..20 {
+                    let r = if sample % 2 == 0 { fine } else { Interval::new(R).unwrap() };
+                    let set = if coin() { &mut gained } else { &mut lost };
+                    set.add(&r.weight(64));
+                }
+                p_values.push(p_of_growth(&gained, &lost, sight));
+            }
+            wrong += u32::from(holm(&p_values, ERROR).contains(&true));
+        }
+        assert!(wrong <= families / 20, "{wrong} of {families} families");
+        let alone = holm(&[0.03; 1], ERROR)[0] && !holm(&[0.03; 200], ERROR).contains(&true);
+        assert!(alone, "what holds for one row does not for many");
+    }
+
+    /// Among many rows, a row of many samples that grew is found.
+    #[test]
+    fn growth_is_found_among_many_rows() {
+        let r = Interval::new(R);
+        let mut p_values = vec![0.5; 10_000];
+        p_values[77] = p_of_growth(&blocks(40, 64), &blocks(4, 64), r);
+        let holds = holm(&p_values, ERROR);
+        assert_eq!(holds.iter().filter(|row| **row).count(), 1, "{}", p_values[77]);
+        assert!(holds[77]);
+    }
+
     #[test]
     fn what_was_not_seen_grew_nowhere() {
         let seen = Sight::from(Interval::new(R));

@@ -7,9 +7,12 @@
 //! not leave, half of what enters or is censored inside of it counted.
 //!
 //! S(t) = Π (1 − d/r), every block counted with its Horvitz–Thompson weight.
-//! Var ln S is Greenwood's sum for weighted counts: the linearised variance of
-//! h = d/r is (D(1 − h)² + (R − D) h²)/r², with D = Σw² over the dead and R over
-//! those at risk, divided by (1 − h)².
+//! Var ln S is Greenwood's sum with the effective number at risk r²/R, R = Σw² over
+//! those at risk: the hazard h = d/r adds h/(1 − h) · R/r². (The linearised variance
+//! puts the weights of the dead where this has the average one. Of few dead that is
+//! too erratic: where R changes tenfold it covered 77 % at 10 samples.)
+//! Of few deaths the sum says too little: effective trials are never more than the
+//! effective number at risk, (Σw)²/Σw².
 //!
 //! The median's interval holds the ages at which a binomial test of S = ½ does
 //! not reject: S(1 − S)/Var S effective trials (Dorey & Korn 1987), which is
@@ -154,14 +157,19 @@ impl Table {
     pub fn median(&self) -> Lifetime {
         let steps = self.steps();
         let Some(last) = steps.last() else { return Lifetime::Unknown };
-        let Some(at) = steps.iter().position(|s| s.after.survival <= 0.5) else {
-            return Lifetime::Beyond { ns: last.end, samples: self.n_blocks };
-        };
         let low_ns = match steps.iter().position(|s| s.after.could_be_half(true)) {
             // Too few at the outset to tell anything from one half.
             Some(0) if steps[0].before.could_be_half(true) => 0.0,
             Some(i) => steps[i].where_half_is(|curve| curve.could_be_half(true)),
-            None => steps[at].begin,
+            None => last.end,
+        };
+        let Some(at) = steps.iter().position(|s| s.after.survival <= 0.5) else {
+            // Above one half to the end; how far that is sure depends on how many.
+            return if low_ns > 0.0 {
+                Lifetime::Beyond { ns: low_ns, samples: self.n_blocks }
+            } else {
+                Lifetime::Unknown
+            };
         };
         let high_ns = steps[at..]
             .iter()
@@ -191,6 +199,7 @@ impl Table {
         let noise = 1e-9 * (d.w + c.w);
         let mut steps = Vec::with_capacity(self.range.len());
         let (mut point, mut variance) = (Point { survival: 1.0, n_eff: 0.0 }, 0.0);
+        let mut most = 0.0_f64;
         for b in self.range.clone() {
             let (d, e, c) = (self.deaths[b], self.entries[b], self.censored[b]);
             if d.w + e.w + c.w == 0.0 {
@@ -199,6 +208,7 @@ impl Table {
             let r = (risk.w + (e.w - c.w) / 2.0).max(d.w);
             let r2 = (risk.w2 + (e.w2 - c.w2) / 2.0).max(d.w2);
             if r > noise {
+                most = most.max(r * r / r2);
                 if point.survival == 1.0 {
                     point.n_eff = r * r / r2;
                 }
@@ -209,10 +219,10 @@ impl Table {
                     let miss = 1.0 - h;
                     point.survival *= miss;
                     if point.survival > 1e-12 {
-                        hazard_variance =
-                            (d.w2 * miss * miss + (r2 - d.w2) * h * h) / (r * r * miss * miss);
+                        hazard_variance = h / miss * r2 / (r * r);
                         variance += hazard_variance;
-                        point.n_eff = (1.0 - point.survival) / (point.survival * variance);
+                        let told = (1.0 - point.survival) / (point.survival * variance);
+                        point.n_eff = told.min(most);
                     } else {
                         // All dead: as many as before say so.
                         point.survival = 0.0;
@@ -239,7 +249,7 @@ impl Table {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Point {
     pub survival: f64,
-    /// Effective trials behind it: S(1 − S)/Var S.
+    /// Effective trials behind it: S(1 − S)/Var S, or the number at risk.
     pub n_eff: f64,
 }
 
@@ -268,9 +278,10 @@ static LIMITS: LazyLock<Limits> = LazyLock::new(|| {
 
 fn limit(n: f64) -> f64 {
     let (mut low, mut high) = (0.5, 1.0);
+    let h = super::halfway(1.5 * n);
     for _ in 0..40 {
         let share = f64::midpoint(low, high);
-        if beta::lower(n * share, n * (1.0 - share) + 1.0, 0.5) > 0.025 {
+        if beta::lower(n * share + h, n * (1.0 - share) + 1.0 - h, 0.5) > 0.025 {
             low = share;
         } else {
             high = share;

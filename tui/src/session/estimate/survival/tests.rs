@@ -22,10 +22,33 @@ fn buckets_are_in_order_and_hold_their_ages() {
 fn nobody_dead_is_beyond_the_oldest() {
     let mut table = Table::default();
     assert_eq!(table.median(), Lifetime::Unknown);
-    table.censored(bucket(second(60)), ONE);
-    table.n_blocks = 1;
-    let Lifetime::Beyond { ns, samples: 1 } = table.median() else { panic!("no deaths") };
+    for n in 1..=5 {
+        table.censored(bucket(second(60)), ONE);
+        table.n_blocks = n;
+        assert_eq!(table.median(), Lifetime::Unknown, "five of five can be chance");
+    }
+    for _ in 0..12 {
+        table.censored(bucket(second(60)), ONE);
+    }
+    table.n_blocks = 17;
+    let Lifetime::Beyond { ns, samples: 17 } = table.median() else { panic!("no deaths") };
     assert!((ns / 60e9 - 1.0).abs() < 0.13, "{ns}");
+}
+
+/// Of twenty, eight die at 1 s: over half live, but a half is not ruled out beyond it.
+#[test]
+fn beyond_is_as_far_as_is_sure() {
+    let mut table = Table::default();
+    for i in 0..20 {
+        if i < 8 {
+            table.died(bucket(second(1)), ONE);
+        } else {
+            table.censored(bucket(second(60)), ONE);
+        }
+    }
+    table.n_blocks = 20;
+    let Lifetime::Beyond { ns, .. } = table.median() else { panic!("12 of 20 live") };
+    assert!(ns > 0.8e9 && ns < 1.3e9, "{ns}");
 }
 
 /// Those who were old already when first seen say nothing of young ages.

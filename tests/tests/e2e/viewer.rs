@@ -95,6 +95,11 @@ fn what_abort_left_is_read() {
 }
 
 #[test]
+fn what_an_exec_left_is_read() {
+    ends("exec", "the target has become another program");
+}
+
+#[test]
 fn what_a_kill_left_is_read() {
     ends("kill", "the target was killed by SIGKILL");
 }

@@ -232,6 +232,7 @@ impl<'a> Bytes<'a> {
             interval: self.interval(),
             coarsest: self.interval(),
             governed: self.flag(),
+            gap: self.flag(),
             samples: self.number(),
             totals: self.totals(),
             live_blocks: self.number(),

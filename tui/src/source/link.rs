@@ -236,7 +236,8 @@ impl Keeper {
                 }
                 End::Closed(why) => why,
             };
-            if self.process.ends_within(EXITING) {
+            let ended = self.process.ends_within(EXITING);
+            if ended || self.process.is_another_program() {
                 self.bury();
                 return;
             }
@@ -301,7 +302,7 @@ impl Keeper {
         Ok(true)
     }
 
-    /// The target is dead: tells the last of what it did, and how it ended.
+    /// The target is dead, or its process runs another program: tells the last of what it did, and how it ended.
     fn bury(&self) {
         let mut tell = |message| self.inbox.put(LARGEST, SourceEvent::Message(message));
         let trouble = match &self.remains {
@@ -309,10 +310,11 @@ impl Keeper {
             None => Some("the agent's memory was not to be had".to_owned()),
         };
         let code = || self.remains.as_ref().and_then(Remains::exit_code);
-        let how = self.process.how_it_ended().or_else(|| code().map(How::Code));
-        let mut sentence = match how {
-            Some(how) => format!("the target {how}"),
-            None => "the target has ended".into(),
+        let mut sentence = if self.process.ends_within(Duration::ZERO) {
+            let how = self.process.how_it_ended().or_else(|| code().map(How::Code));
+            how.map_or("the target has ended".into(), |how| format!("the target {how}"))
+        } else {
+            "the target has become another program".into()
         };
         if let Some(trouble) = trouble {
             sentence = format!("{sentence}; what it did last is in no figure: {trouble}");

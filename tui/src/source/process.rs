@@ -6,6 +6,7 @@
 //! unknown.
 
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::ioctl::{Updater, ioctl, opcode};
@@ -18,6 +19,8 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 pub(super) struct Process {
     pid: u32,
     fd: Option<OwnedFd>,
+    /// What ran in it at first.
+    executable: Option<PathBuf>,
 }
 
 /// How a process ended.
@@ -40,6 +43,14 @@ impl std::fmt::Display for How {
             },
         }
     }
+}
+
+/// The program of a process, if we may know it. It is the same when its file is
+/// replaced.
+fn executable(pid: u32) -> Option<PathBuf> {
+    let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let replaced = path.to_str().and_then(|path| path.strip_suffix(" (deleted)"));
+    Some(replaced.map_or_else(|| path.clone(), PathBuf::from))
 }
 
 /// The wait status of a process that has ended and was not reaped yet.
@@ -92,7 +103,14 @@ impl Process {
             .ok()
             .and_then(Pid::from_raw)
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        Self { pid, fd }
+        Self { pid, fd, executable: executable(pid) }
+    }
+
+    /// Whether another program runs in the process by now (`exec`), as far as can be
+    /// seen.
+    pub(super) fn is_another_program(&self) -> bool {
+        let now = executable(self.pid);
+        now.is_some() && self.executable.is_some() && now != self.executable
     }
 
     /// How the process, which has ended, did so; `None` where that is not known.

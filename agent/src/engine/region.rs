@@ -162,9 +162,13 @@ impl Region {
                 );
             }
         }
-        if self.file.is_some() {
-            FILE_AT.store(self.base, Relaxed);
-            FILE_BYTES.store(self.bytes, Relaxed);
+        if self.file.is_none() {
+            return;
+        }
+        FILE_BYTES.store(self.bytes, Relaxed);
+        // Once: children inherit the handler, and one that is followed may be within a
+        // handler of the program's when it comes here, where none can be added.
+        if FILE_AT.swap(self.base, Relaxed) == 0 {
             // SAFETY: the handler has the type asked for and lives for ever.
             unsafe { libc::pthread_atfork(None, None, Some(leave)) };
         }

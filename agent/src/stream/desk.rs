@@ -263,6 +263,10 @@ impl Desk {
     }
 
     fn set_by_governor(&mut self) {
+        let (ns, samples) = (sys::monotonic_ns(), self.engine.samples());
+        if !self.governor.as_ref().is_some_and(|governor| governor.is_due(ns, samples)) {
+            return;
+        }
         let now = self.reading();
         let Some(governor) = &mut self.governor else { return };
         // While nothing is sampled there is nothing to go by.

@@ -68,11 +68,19 @@ impl Governor {
         self.finest = u64::from(interval.bytes()).next_power_of_two().clamp(FINEST, COARSEST);
     }
 
+    /// Whether a decision is due, `samples` having been taken until `ns`. Cheap, where a
+    /// whole reading is not: the CPU time of a process is the sum over its threads.
+    pub fn is_due(&self, ns: u64, samples: u64) -> bool {
+        let ns = ns.saturating_sub(self.last.ns);
+        let samples = samples.saturating_sub(self.last.samples) as f64;
+        ns >= PERIOD_NS || samples >= SAMPLES_A_SECOND * BURST_SECONDS && ns > 0
+    }
+
     /// The R to go on with, if it is another.
     pub fn decide(&mut self, now: Reading, interval: Interval) -> Option<Interval> {
         let ns = now.ns.saturating_sub(self.last.ns);
         let samples = now.samples.saturating_sub(self.last.samples) as f64;
-        if ns < PERIOD_NS && samples < SAMPLES_A_SECOND * BURST_SECONDS || ns == 0 {
+        if !self.is_due(now.ns, now.samples) {
             return None;
         }
         let sampling_ns = now.sampling_ns.saturating_sub(self.last.sampling_ns) as f64;

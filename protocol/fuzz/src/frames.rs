@@ -8,7 +8,7 @@
 
 #[path = "../../tests/counting/mod.rs"]
 mod counting;
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each target uses a part of what all share")]
 #[path = "../../tests/samples/mod.rs"]
 mod samples;
 mod seeds;

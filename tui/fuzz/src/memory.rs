@@ -3,7 +3,7 @@
 
 #![no_main]
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each target uses a part of what all share")]
 mod said;
 #[path = "../../../protocol/fuzz/src/seeds.rs"]
 mod seeds;

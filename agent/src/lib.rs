@@ -17,8 +17,8 @@
 //! What it does to the program: it adds a subtraction to each allocation and a
 //! look-up to each free, and at each sampled block, one in 512 KiB to begin with,
 //! records a callstack. It never blocks the program, ends it, or signals it; in
-//! forked children it is silent, unless they are to be followed. Sampled blocks stay where the wrapped allocator
-//! put them.
+//! forked children it is silent, unless they are to be followed. Sampled blocks stay
+//! where the wrapped allocator put them.
 //!
 //! # Configuration
 //!

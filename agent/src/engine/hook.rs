@@ -13,8 +13,9 @@
 //! A free takes the block out of the set *before* the memory goes back to the
 //! allocator, since another thread may be given the address at once.
 //!
-//! Deliberately absent: locks, allocation, formatting, system calls (but for a
-//! thread's number, once), anything that panics.
+//! Deliberately absent: locks, allocation, formatting, anything that panics, and
+//! system calls, but for a thread's number, once, and to know whether a page of a
+//! stack can be read, in general once a page.
 
 use super::domain::{self, Domain, Hit};
 use super::sync::Ordering::Relaxed;

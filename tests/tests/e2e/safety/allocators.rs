@@ -1,23 +1,15 @@
 //! Around other allocators than the system's. Compared with the same binary
 //! under `HEAPTOP=off`: what that costs and changes is what it leaves.
 
-use super::started;
-use crate::exact::{assert_exact, nothing_lost};
-use heaptop_tests::client::Client;
+use super::worked;
+use crate::exact::assert_exact;
 use heaptop_tests::run::{Plain, Run};
-use heaptop_tests::truth::Truths;
 
 fn exact_around(allocator: &str, args: &[&str]) {
     let run = Run::of(&format!("fixture-nasty-{allocator}"), args)
         .env("HEAPTOP_INTERVAL", "1")
         .env("HEAPTOP_MEMORY", "512M");
-    let mut target = started(&run);
-    let mut client = Client::attach(&target.socket());
-    target.say("go");
-    let truths = Truths::read(&mut target);
-    target.wait_for("quiet");
-    client.snapshot();
-    nothing_lost(&client.told);
+    let (mut target, client, truths) = worked(&run);
     assert_exact(&client.told, &truths);
     let profiled = target.finish().without_truths();
     profiled.assert_same(&run.unprofiled(Plain::Off).to_end().without_truths());

@@ -49,17 +49,23 @@ fn ends_as_unprofiled(mut target: Target, run: &Run) -> Ended {
     profiled
 }
 
-/// Runs an act at R = 1 with a client attached, and compares each function's
-/// numbers with the act's own counters, and its end with the act unprofiled.
-fn exact_as_unprofiled(args: &[&str]) -> Ended {
-    let run = act(args);
-    let mut target = started(&run);
+/// Runs an act that prints its truths, with a client attached, up to where it is quiet.
+fn worked(run: &Run) -> (Target, Client, Truths) {
+    let mut target = started(run);
     let mut client = Client::attach(&target.socket());
     target.say("go");
     let truths = Truths::read(&mut target);
     target.wait_for("quiet");
     client.snapshot();
     nothing_lost(&client.told);
+    (target, client, truths)
+}
+
+/// Runs an act at R = 1 with a client attached, and compares each function's
+/// numbers with the act's own counters, and its end with the act unprofiled.
+fn exact_as_unprofiled(args: &[&str]) -> Ended {
+    let run = act(args);
+    let (target, client, truths) = worked(&run);
     assert_exact(&client.told, &truths);
     ends_as_unprofiled(target, &run)
 }

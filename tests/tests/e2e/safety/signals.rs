@@ -1,21 +1,13 @@
 //! Signal handlers that allocate, wherever they strike; and `errno`.
 
-use super::{act, ends_as_unprofiled, exact_as_unprofiled, same, started, usual_act};
-use crate::exact::{compare, nothing_lost};
-use heaptop_tests::client::Client;
+use super::{act, ends_as_unprofiled, exact_as_unprofiled, same, started, usual_act, worked};
+use crate::exact::compare;
 use heaptop_tests::names::Names;
-use heaptop_tests::truth::Truths;
 
 #[test]
 fn handlers_that_allocate_while_every_block_is_sampled() {
     let run = act(&["alarms"]);
-    let mut target = started(&run);
-    let mut client = Client::attach(&target.socket());
-    target.say("go");
-    let truths = Truths::read(&mut target);
-    target.wait_for("quiet");
-    client.snapshot();
-    nothing_lost(&client.told);
+    let (target, client, truths) = worked(&run);
     let totals = Names::of(&client.told).totals(&client.told, &["in_work", "on_signal"]);
     // The threads that were struck have every block.
     assert_eq!(compare(&truths["in_work"], &totals["in_work"]), Vec::<String>::new());

@@ -254,7 +254,10 @@ fn no_descriptor_of_ours_becomes_the_programs_standard_error() {
         .unwrap();
     let socket = heaptop_protocol::endpoint::socket(directory.path(), program.id());
     poll(Deadline::default(), || socket.exists().then_some(())).expect("its socket");
-    let standard_error = std::fs::read_link(format!("/proc/{}/fd/2", program.id())).unwrap();
+    // The agent may be ready before the standard library has filled the gap.
+    let standard_error = format!("/proc/{}/fd/2", program.id());
+    let standard_error = poll(Deadline::default(), || std::fs::read_link(&standard_error).ok())
+        .expect("the standard library opens one");
     assert_eq!(standard_error.to_str(), Some("/dev/null"));
     drop(program.stdin.take());
     assert!(program.wait().unwrap().success());

@@ -5,6 +5,7 @@ use super::{NOBODY, act, ends_as_unprofiled, is_root, same, started, usual_act};
 use heaptop_protocol::endpoint;
 use heaptop_tests::binaries;
 use heaptop_tests::client::Client;
+use heaptop_tests::deadline::{Deadline, poll};
 use heaptop_tests::run::Run;
 use heaptop_tests::target::{Target, socket_directory};
 use std::fs::Permissions;
@@ -188,9 +189,13 @@ fn root_finds_a_service_of_another_user_where_that_user_puts_it() {
         .env("XDG_RUNTIME_DIR", "")
         .env("TMPDIR", "/tmp");
     let target = started(&run);
-    let mut list = Command::new(binaries::path("heaptop"));
-    let list = list.arg("list").env_remove("HEAPTOP_DIR").output().unwrap();
-    let list = String::from_utf8_lossy(&list.stdout).into_owned();
-    assert!(list.contains(&target.pid().to_string()), "{list}");
+    let pid = target.pid().to_string();
+    // It says "ready" of itself: its agent may still be on the way.
+    let listed = poll(Deadline::default(), || {
+        let mut list = Command::new(binaries::path("heaptop"));
+        let list = list.arg("list").env_remove("HEAPTOP_DIR").output().unwrap();
+        String::from_utf8_lossy(&list.stdout).contains(&pid).then_some(())
+    });
+    assert!(listed.is_some(), "{pid} is not in the list");
     ends_as_unprofiled(target, &usual_act(&["work"]));
 }

@@ -32,6 +32,7 @@ mod link;
 mod process;
 mod remains;
 mod socket;
+pub mod tell;
 #[cfg(test)]
 mod tests;
 pub mod wanted;

@@ -323,7 +323,6 @@ fn frames(
 
 /// Looks for the loader's function. May allocate.
 pub fn prime() {
-    scratch::prime();
     // SAFETY: the name ends with a zero byte.
     let find = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
     // Partner: the Acquire in `walk`; the function itself is older than both.

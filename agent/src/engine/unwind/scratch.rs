@@ -2,15 +2,17 @@
 //!
 //! Evaluating an unwind table takes some kibibytes of stack, and a sample can be
 //! taken where a program has few left: in a coroutine, on a signal's alternate
-//! stack, in a thread with a small one. So it is done elsewhere. A few stacks are
-//! mapped once; who needs one takes a free one by compare-and-swap. If all are
-//! taken, or there are none, it is done on the stack at hand.
+//! stack, in a thread with a small one. So it is done elsewhere. Who needs a stack
+//! takes a free one by compare-and-swap, and maps it if nobody had it before: most
+//! programs ever need one, and address space is not free where memory is locked. If
+//! all are taken, or the system gives none, it is done on the stack at hand.
 
 use crate::engine::sync::{
     AtomicBool, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
     scaled, shared,
 };
+use crate::engine::sys;
 use std::ffi::c_void;
 
 const STACKS: usize = scaled(16, 1);
@@ -19,30 +21,9 @@ const STACKS: usize = scaled(16, 1);
 const BYTES: usize = 128 << 10;
 
 shared! {
-    /// Where they lie; 0 before [`prime`], and where they could not be had.
-    static BASE: AtomicUsize = AtomicUsize::new(0);
+    /// Where each lies; 0 before its first use. Only who has taken it looks.
+    static AT: [AtomicUsize; STACKS] = AtomicUsize::new(0);
     static TAKEN: [AtomicBool; STACKS] = AtomicBool::new(false);
-}
-
-/// Maps them: once, before `main`.
-pub fn prime() {
-    if BASE.load(Relaxed) != 0 {
-        return;
-    }
-    // SAFETY: a fresh anonymous mapping aliases nothing.
-    let at = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            STACKS * BYTES,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    };
-    if at != libc::MAP_FAILED {
-        BASE.store(at as usize, Release);
-    }
 }
 
 /// In a forked child, where the threads that had taken the stacks are not.
@@ -56,20 +37,32 @@ pub fn after_fork() {
 /// not use much of the stack if none is.
 #[inline(never)]
 pub fn run<T: Copy>(initial: T, f: impl Fn() -> T) -> T {
-    let base = BASE.load(Acquire);
     // Partner of the Release below: the next owner comes after the last one's use.
     let free = |t: &&AtomicBool| t.compare_exchange(false, true, Acquire, Relaxed).is_ok();
-    let Some((i, taken)) =
-        (base != 0).then(|| TAKEN.iter().enumerate().find(|(_, t)| free(t))).flatten()
-    else {
+    let Some((i, taken)) = TAKEN.iter().enumerate().find(|(_, t)| free(t)) else {
+        return f();
+    };
+    let Some(base) = mapped(&AT[i]) else {
+        taken.store(false, Release);
         return f();
     };
     let mut job = Job { f: &f, result: initial };
     // SAFETY: the stack is ours while `taken` is set, its end is aligned to 16
     // bytes, and `job` outlives the call, which returns here as any call does.
-    unsafe { on_stack((&raw mut job).cast(), work::<T>, base + (i + 1) * BYTES) };
+    unsafe { on_stack((&raw mut job).cast(), work::<T>, base + BYTES) };
     taken.store(false, Release);
     job.result
+}
+
+/// Where a stack lies that the caller has taken.
+fn mapped(at: &AtomicUsize) -> Option<usize> {
+    let base = at.load(Relaxed);
+    if base != 0 {
+        return Some(base);
+    }
+    let base = sys::map(BYTES)?;
+    at.store(base, Relaxed);
+    Some(base)
 }
 
 struct Job<'a, T> {
@@ -114,16 +107,16 @@ mod tests {
 
     #[test]
     fn work_is_done_on_another_stack() {
-        prime();
-        let (here, there) = (mark(), run(0, mark));
-        assert!(here.abs_diff(there) > 1 << 20 || BASE.load(Relaxed) == 0);
-        let base = BASE.load(Relaxed);
-        assert!((base..base + STACKS * BYTES).contains(&there));
+        let there = run(0, mark);
+        let is_in = |at: &AtomicUsize| {
+            let base = at.load(Relaxed);
+            base != 0 && (base..base + BYTES).contains(&there)
+        };
+        assert!(AT.iter().any(is_in));
     }
 
     #[test]
     fn threads_do_not_share_one() {
-        prime();
         std::thread::scope(|scope| {
             for t in 0..24u64 {
                 scope.spawn(move || {

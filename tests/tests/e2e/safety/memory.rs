@@ -3,7 +3,7 @@
 
 use super::{NOBODY, act, ends_as_unprofiled, is_root, resident_kib, same, started, usual_act};
 use heaptop_tests::client::Client;
-use heaptop_tests::run::Plain;
+use heaptop_tests::run::{Plain, Run};
 
 /// What the agent takes of a process's address space besides its region, at most:
 /// its thread's stack, its scratch stacks, its own heap, its code and statics.
@@ -48,6 +48,27 @@ fn an_agent_that_finds_no_memory_waits_for_it() {
         client.snapshot();
         ends_as_unprofiled(target, &run);
     }
+}
+
+/// The usual limit on memory that may be locked. The system compares it with all
+/// address space, touched or not.
+const USUAL_LOCK: u64 = 8 << 20;
+
+#[test]
+fn a_small_program_locks_its_memory_beside_the_smallest_agent() {
+    if !is_root() {
+        return;
+    }
+    let run = Run::of("fixture-exits", &["3", "lock"])
+        .env("HEAPTOP_MEMORY", "1M")
+        .limit(libc::RLIMIT_MEMLOCK, USUAL_LOCK)
+        .user(NOBODY);
+    let mut target = started(&run);
+    let mut client = Client::attach(&target.socket());
+    client.snapshot();
+    let locked = target.finish();
+    assert_eq!(locked.stdout, "locked: true\nready\n");
+    locked.assert_same(&run.unprofiled(Plain::Off).to_end());
 }
 
 /// By a user who may lock as much as he likes. Under a limit, which the system

@@ -37,7 +37,8 @@ impl App {
     }
 
     pub(super) fn look(&mut self, session: &Session) {
-        let summary = Summary::of(session);
+        self.question.when = self.times.when(session.span());
+        let summary = Summary::of(session, self.question.when);
         if summary != self.summary {
             self.summary = summary;
             self.dirty = true;

@@ -66,6 +66,25 @@ pub enum Action {
     Sampling,
     /// Names this moment.
     Mark,
+    /// Moves the time cursor.
+    Time(TimeKey),
+}
+
+/// What a key does to the time cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeKey {
+    /// A step back.
+    Earlier,
+    /// A step forward.
+    Later,
+    /// The range begins here.
+    Begin,
+    /// The range ends here.
+    End,
+    /// It moves by itself, or stands still again.
+    Play,
+    /// Now again.
+    Now,
 }
 
 /// Screens, as places where a key works.
@@ -115,14 +134,14 @@ const TREE: &[Place] = &[Place::Callers];
 const HELP: &[Place] = &[Place::Help];
 
 macro_rules! bindings {
-    ($([$($key:expr),+] $shown:literal $short:literal $places:ident $action:ident $says:literal;)*) => {
+    ($([$($key:expr),+] $shown:literal $short:literal $places:ident $action:ident$(($with:path))? $says:literal;)*) => {
         &[$(Binding {
             keys: &[$($key),+],
             shown: $shown,
             short: $short,
             says: $says,
             places: $places,
-            action: Action::$action,
+            action: Action::$action$(($with))?,
         }),*]
     };
 }
@@ -149,6 +168,12 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('-')] "-" "" LISTS Coarser "sample half as finely: R is doubled, for all viewers; asks";
     [char('x')] "x" "" LISTS Sampling "stop sampling, or start it again, for all viewers; asks";
     [char('M')] "M" "mark" LISTS Mark "give this moment a name, for all viewers";
+    [char(',')] "," "earlier" LISTS Time(TimeKey::Earlier) "time cursor back: all screens show that moment";
+    [char('.')] "." "" LISTS Time(TimeKey::Later) "time cursor forward";
+    [char('{')] "{" "" LISTS Time(TimeKey::Begin) "a range of time begins at the cursor: all screens show that range";
+    [char('}')] "}" "" LISTS Time(TimeKey::End) "the range ends at the cursor";
+    [char('p')] "p" "" LISTS Time(TimeKey::Play) "play from the cursor on, or stop there";
+    [char('\\')] "\\" "" LISTS Time(TimeKey::Now) "now again, or the end of a recording";
     [char('?')] "?" "help" EVERYWHERE Help "this help";
     [char('q')] "q" "quit" EVERYWHERE Quit "quit; the target goes on";
     [char('1')] "1" "" EVERYWHERE Callsites "callsites";

@@ -24,6 +24,7 @@ mod moves;
 pub mod rooms;
 mod screens;
 pub mod summary;
+pub mod time;
 pub mod tree;
 mod update;
 
@@ -39,6 +40,7 @@ pub use commands::Wanted;
 use rooms::{Rooms, Wishes};
 pub use screens::{Callers, Screen};
 use summary::{Live, Summary};
+use time::Times;
 
 /// How the terminal wants the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +66,8 @@ pub enum Message {
     Exported(Result<PathBuf, String>),
     /// A sentence to show until the next key.
     Note(String),
+    /// So many nanoseconds have passed while [`App::playing`].
+    Passed(u64),
     /// For so many seconds the connected target has said nothing; `None`: it speaks.
     Silence(Option<u64>),
 }
@@ -98,6 +102,7 @@ pub struct App {
     /// So many columns behind the first are passed over where room is short.
     passed_over: usize,
     metric: Metric,
+    times: Times,
     prompt: Option<Prompt>,
     wanted: Option<Wanted>,
     /// What a finer R would give the selected row: said beside its key.
@@ -148,6 +153,7 @@ impl App {
             columns: Column::ALL.to_vec(),
             passed_over: 0,
             metric: Metric::InUseBytes,
+            times: Times::default(),
             prompt: None,
             wanted: None,
             hint: None,
@@ -224,6 +230,18 @@ impl App {
     #[must_use]
     pub const fn metric(&self) -> Metric {
         self.metric
+    }
+
+    /// The time cursor.
+    #[must_use]
+    pub const fn times(&self) -> &Times {
+        &self.times
+    }
+
+    /// Whether the time cursor moves by itself: [`Message::Passed`] moves it.
+    #[must_use]
+    pub const fn playing(&self) -> bool {
+        self.times.playing()
     }
 
     /// Whether the screen is paused.

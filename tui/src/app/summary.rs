@@ -5,6 +5,7 @@
 
 use heaptop_protocol::message::{Losses, Sampling};
 
+use crate::query::When;
 use crate::session::figures::{Estimate, Ratio};
 use crate::session::{Connection, Session};
 
@@ -42,8 +43,12 @@ pub struct Summary {
     pub samples: Option<u64>,
     /// G: bytes ever allocated.
     pub clock_bytes: Option<u64>,
-    /// In use in bytes since start, oldest first.
-    pub curve: Vec<f64>,
+    /// Bytes in use since start, oldest first, with their times.
+    pub curve: Vec<(u64, f64)>,
+    /// The latest moment, in nanoseconds since start.
+    pub now_ns: u64,
+    /// What moment or range the figures are of.
+    pub when: When,
 }
 
 impl Summary {
@@ -66,12 +71,14 @@ impl Summary {
             samples: None,
             clock_bytes: None,
             curve: Vec::new(),
+            now_ns: 0,
+            when: When::Now,
         }
     }
 
     /// As `session` stands.
     #[must_use]
-    pub fn of(session: &Session) -> Self {
+    pub fn of(session: &Session, when: When) -> Self {
         let hello = session.hello();
         let status = session.status();
         Self {
@@ -92,7 +99,9 @@ impl Summary {
             agent_cost: session.agent_cost(),
             samples: status.map(|s| s.samples),
             clock_bytes: status.map(|s| s.at.clock),
-            curve: session.history().iter().map(|p| p.in_use_bytes).collect(),
+            curve: session.history().iter().map(|p| (p.time_ns, p.in_use_bytes)).collect(),
+            now_ns: session.now_ns(),
+            when,
         }
     }
 }

@@ -5,6 +5,7 @@ use tui_input::backend::crossterm::EventHandler;
 use tui_input::{Input, InputRequest};
 
 use super::keys::{self, Action};
+use super::time::{Span, Times};
 use super::{App, Effect, Message, Prompt, Screen, Typed};
 use crate::export;
 use crate::query::{Column, Direction, Metric, Order, Question};
@@ -49,6 +50,7 @@ impl App {
             Message::Exported(Ok(path)) => self.say(format!("written: {}", path.display())),
             Message::Exported(Err(why)) => self.say(format!("export failed: {why}")),
             Message::Note(sentence) => self.say(sentence),
+            Message::Passed(ns) => self.travel(session, |times, span| times.pass(ns, span)),
             Message::Silence(seconds) if seconds == self.silence => return Vec::new(),
             Message::Silence(seconds) => {
                 self.silence = seconds;
@@ -139,6 +141,7 @@ impl App {
             Action::Finer => self.want_interval(true, session),
             Action::Coarser => self.want_interval(false, session),
             Action::Sampling => self.want_sampling(session),
+            Action::Time(key) => self.travel(session, |times, span| times.act(key, span)),
             Action::SortColumn => {
                 let at = self.columns.iter().position(|&c| c == self.question.sort).unwrap_or(0);
                 self.question.sort = self.columns[(at + 1) % self.columns.len()];
@@ -185,6 +188,16 @@ impl App {
         Vec::new()
     }
 
+    /// To another moment, by the user's own doing: a paused screen goes there too.
+    fn travel(&mut self, session: &Session, go: impl FnOnce(&mut Times, Span)) {
+        let Some(span) = session.span() else {
+            return self.say("no moment but now is known yet".into());
+        };
+        go(&mut self.times, span);
+        self.dirty = true;
+        self.look(session);
+    }
+
     fn pause(&mut self, session: &Session) {
         self.paused = !self.paused;
         self.export = None;
@@ -200,6 +213,7 @@ impl App {
         self.question = Question::default();
         self.passed_over = 0;
         self.metric = Metric::InUseBytes;
+        self.times = Times::default();
         self.order_held = false;
         self.paused = false;
         self.export = None;

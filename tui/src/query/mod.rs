@@ -79,9 +79,28 @@ impl Column {
     ];
 }
 
+/// Of what moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum When {
+    /// Now.
+    #[default]
+    Now,
+    /// Then.
+    At(u64),
+    /// From then to then.
+    Range {
+        /// From.
+        from_ns: u64,
+        /// To.
+        to_ns: u64,
+    },
+}
+
 /// How the rows are wanted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
+    /// Of what moment.
+    pub when: When,
     /// Column to sort by.
     pub sort: Column,
     /// Largest first.
@@ -93,7 +112,7 @@ pub struct Question {
 
 impl Default for Question {
     fn default() -> Self {
-        Self { sort: Column::InUseBytes, descending: true, filter: String::new() }
+        Self { when: When::Now, sort: Column::InUseBytes, descending: true, filter: String::new() }
     }
 }
 

@@ -382,7 +382,8 @@ fn parts_of_the_rows_are_parts_of_the_whole() {
     for sort in Column::ALL {
         for descending in [true, false] {
             for filter in ["", "1"] {
-                let question = Question { sort, descending, filter: filter.into() };
+                let question =
+                    Question { sort, descending, filter: filter.into(), ..Question::default() };
                 let whole = callsites(s, &question);
                 assert_eq!((whole.first, whole.len, whole.of), (0, whole.rows.len(), 200));
                 check_order(&whole, &question);

@@ -64,6 +64,13 @@ impl Session {
         &self.lives
     }
 
+    /// From and to when.
+    #[must_use]
+    pub fn span(&self) -> Option<(u64, u64)> {
+        let from = self.lives.since()?.time_ns;
+        (from < self.now_ns).then_some((from, self.now_ns))
+    }
+
     /// Latest G heard of, in bytes.
     #[must_use]
     pub const fn now_clock(&self) -> u64 {

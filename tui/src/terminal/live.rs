@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use crossterm::event::Event as Input;
@@ -20,6 +20,9 @@ use crate::source::{Link, SourceEvent, State};
 use crate::symbols::Symbolizer;
 use crate::view;
 
+/// Between two steps of a time cursor that moves by itself.
+const PLAY: Duration = Duration::from_millis(100);
+
 /// Shows the link's target until the user leaves, and restores the terminal.
 pub fn run(link: Link, symbols: Symbolizer, options: Options) -> anyhow::Result<Ended> {
     let inbox = Arc::clone(link.inbox());
@@ -29,6 +32,7 @@ pub fn run(link: Link, symbols: Symbolizer, options: Options) -> anyhow::Result<
         session: Session::new(),
         app: App::new(options),
         silence: Silence::from(Instant::now()),
+        played: Instant::now(),
         done: channel(),
         inbox: Arc::clone(&inbox),
     };
@@ -41,6 +45,8 @@ struct Live {
     session: Session,
     app: App,
     silence: Silence,
+    /// Up to when the time cursor has moved by itself, while it does.
+    played: Instant,
     /// Messages from work in the background.
     done: (Sender<Message>, Receiver<Message>),
     inbox: Arc<Inbox>,
@@ -48,7 +54,11 @@ struct Live {
 
 impl Live {
     fn update(&mut self, message: Message) -> Vec<Order> {
+        let playing = self.app.playing();
         let effects = self.app.update(message, &self.session);
+        if !playing {
+            self.played = Instant::now();
+        }
         effects.into_iter().filter_map(|effect| self.carry_out(effect)).collect()
     }
 
@@ -144,12 +154,21 @@ impl Ui for Live {
 
     fn alarm(&self) -> Option<Instant> {
         let connected = *self.session.connection() == Connection::Connected;
-        connected.then(|| self.silence.look())
+        let silence = connected.then(|| self.silence.look());
+        let step = self.app.playing().then(|| self.played + PLAY);
+        silence.into_iter().chain(step).min()
     }
 
     fn ring(&mut self) {
-        let seconds = self.silence.seconds(Instant::now());
-        self.app.update(Message::Silence(seconds), &self.session);
+        let now = Instant::now();
+        if self.app.playing() && now >= self.played + PLAY {
+            let passed = now.saturating_duration_since(std::mem::replace(&mut self.played, now));
+            self.app.update(Message::Passed(passed.as_nanos() as u64), &self.session);
+        }
+        if now >= self.silence.look() {
+            let seconds = self.silence.seconds(now);
+            self.app.update(Message::Silence(seconds), &self.session);
+        }
     }
 
     fn refresh(&mut self) -> bool {

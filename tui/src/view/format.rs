@@ -237,6 +237,19 @@ pub fn uptime(minutes: u64) -> String {
     }
 }
 
+/// A moment, as time since the target's start: to the tenth of a second in the first
+/// minute, then to the second.
+#[must_use]
+pub fn moment(ns: u64) -> String {
+    let tenths = ns / 100_000_000;
+    let seconds = tenths / 10;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, s) => format!("{s}.{} s", tenths % 10),
+        (0, m, s) => format!("{m} m {s:02} s"),
+        (h, m, s) => format!("{h} h {m:02} m {s:02} s"),
+    }
+}
+
 /// The sampling interval, as a user sets it.
 #[must_use]
 pub fn interval(bytes_between: u32) -> String {

@@ -154,3 +154,12 @@ fn rounding_keeps_what_is_round() {
     assert_eq!(cost(0.003), "0.3 %");
     assert_eq!(cost(0.123), "12 %");
 }
+
+#[test]
+fn moments_are_times_since_start() {
+    let moment = |ms: u64| moment(ms * 1_000_000);
+    assert_eq!(
+        [0, 3_249, 59_999, 60_000, 192_500, 3_600_000, 90_061_000].map(moment),
+        ["0.0 s", "3.2 s", "59.9 s", "1 m 00 s", "3 m 12 s", "1 h 00 m 00 s", "25 h 01 m 01 s"]
+    );
+}

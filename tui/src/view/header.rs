@@ -6,7 +6,7 @@ use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 
 use super::format::{self, Figure, Rounding, Unit};
-use super::{spark, text};
+use super::text;
 use crate::app::App;
 use crate::app::keys::Place;
 use crate::session::Connection;
@@ -27,6 +27,9 @@ pub fn title(app: &App, area: Rect, frame: &mut Frame) {
     }
     if app.paused() {
         states.push(badge("PAUSED"));
+    }
+    if app.playing() {
+        states.push(badge("PLAYING"));
     }
     if app.order_held() {
         states.push(badge("ORDER HELD"));
@@ -232,29 +235,6 @@ fn breaks(widths: impl Iterator<Item = usize>, room: usize, gap: usize) -> Vec<u
         };
     }
     breaks
-}
-
-/// In use since the target's start.
-pub fn curve(app: &App, area: Rect, frame: &mut Frame) {
-    let label = " in use ";
-    let summary = app.summary();
-    let largest = summary.curve.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
-    let top = format::bytes(largest, 3, Rounding::Nearest);
-    let since =
-        summary.uptime_minutes.map_or(String::new(), |m| format!(" in {}", format::uptime(m)));
-    let note = if largest <= 0.0 { String::new() } else { format!(" 0 to {top}{since} ") };
-    let room = usize::from(area.width);
-    let note = if room >= 60 { note } else { String::new() };
-    let columns = room.saturating_sub(label.len() + text::width(&note));
-    let lines = spark::lines(&summary.curve, columns, usize::from(area.height));
-    let last = lines.len().saturating_sub(1);
-    for (i, curve) in lines.into_iter().enumerate() {
-        let label = if i == last { label } else { "        " };
-        let note = if i == last { note.clone() } else { String::new() };
-        let line = Line::from(vec![label.dim(), Span::raw(curve), note.dim()]);
-        let y = area.y + i as u16;
-        frame.render_widget(line, Rect { y, height: 1, ..area });
-    }
 }
 
 fn columns(spans: &[Span]) -> usize {

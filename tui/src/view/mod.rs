@@ -4,7 +4,7 @@
 //! ```text
 //! ┌ title ────── target · pid · up ──────── states ── 1 Callsites 2 Callers ┐ header
 //! │ figures      in use ±  peak  RSS  alloc  promoted  1 in R … dropped     │ header
-//! │ curve        in use since the target's start                            │ header
+//! │ curve        in use since the target's start, and the time cursor       │ timebar
 //! │ sentence     trouble, or what just happened                             │ here
 //! │ rule ────────────────────────────────────────────────────────────────── │ here
 //! │ crumbs       focus ‹ of what (callers)                                  │ callers
@@ -33,6 +33,7 @@ mod spark;
 #[cfg(test)]
 mod testing;
 pub mod text;
+mod timebar;
 
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Rect};
@@ -101,7 +102,7 @@ pub fn draw(app: &App, frame: &mut Frame) {
     let parts = Parts::of(app, area);
     header::title(app, parts.title, frame);
     header::figures(app, parts.figures, frame);
-    header::curve(app, parts.curve, frame);
+    timebar::draw(app, parts.curve, frame);
     if let Some(sentence) = app.sentence() {
         let sentence = text::clean(&sentence).into_owned();
         let area = Rect { x: area.x + 1, width: area.width - 1, ..parts.sentence };

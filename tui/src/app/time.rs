@@ -1,0 +1,188 @@
+//! The time bar: which moment, or which range, the screens show.
+//!
+//! The cursor moves in steps, `{` and `}` set the ends of a range to where it stands,
+//! and it plays forward by itself. **All screens obey**, and exports too. Without a
+//! cursor and a range it is now, which moves on.
+//!
+//! Times are nanoseconds since the agent's start. What can be asked is the session's
+//! span: the cursor never leaves it.
+
+use super::keys::TimeKey;
+use crate::query::When;
+
+/// A step is this part of what can be asked.
+const STEPS: u64 = 100;
+/// And at least this long.
+const LEAST_STEP_NS: u64 = 100_000_000;
+/// To play all of it takes so many seconds at most.
+const PLAYED_IN: u64 = 30;
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Times {
+    cursor: Option<u64>,
+    from: Option<u64>,
+    to: Option<u64>,
+    playing: bool,
+}
+
+/// From and to when any moment can be asked, in nanoseconds since the agent's start.
+pub type Span = (u64, u64);
+
+impl Times {
+    /// What is to be asked.
+    #[must_use]
+    pub fn when(&self, span: Option<Span>) -> When {
+        let Some((first, last)) = span else { return When::Now };
+        if self.from.is_none() && self.to.is_none() {
+            return self.cursor.map_or(When::Now, |at| When::At(at.clamp(first, last)));
+        }
+        // An end that is not set yet is where the cursor stands, or the end of all.
+        let from = self.from.unwrap_or(first);
+        let to = self.to.or(self.cursor).unwrap_or(last);
+        let (from, to) = (from.clamp(first, last), to.clamp(first, last));
+        if from == to {
+            return When::At(from);
+        }
+        When::Range { from_ns: from.min(to), to_ns: from.max(to) }
+    }
+
+    /// Where the cursor stands; `None`: it is now.
+    #[must_use]
+    pub const fn cursor(&self) -> Option<u64> {
+        self.cursor
+    }
+
+    /// Whether it moves by itself.
+    #[must_use]
+    pub const fn playing(&self) -> bool {
+        self.playing
+    }
+
+    /// What a key does.
+    pub fn act(&mut self, key: TimeKey, span: Span) {
+        match key {
+            TimeKey::Earlier => self.step(true, span),
+            TimeKey::Later => self.step(false, span),
+            TimeKey::Begin => self.begin(span),
+            TimeKey::End => self.end(span),
+            TimeKey::Play => self.play(span),
+            TimeKey::Now => *self = Self::default(),
+        }
+    }
+
+    /// A step back, or forward; forward from the last moment it is now again.
+    fn step(&mut self, back: bool, (first, last): Span) {
+        self.playing = false;
+        let step = ((last - first) / STEPS).max(LEAST_STEP_NS);
+        let at = self.cursor.unwrap_or(last).clamp(first, last);
+        self.cursor = if back {
+            Some(at.saturating_sub(step).max(first))
+        } else {
+            Some(at + step).filter(|&at| at < last)
+        };
+    }
+
+    /// The range begins where the cursor stands.
+    fn begin(&mut self, (first, last): Span) {
+        let at = self.cursor.unwrap_or(last).clamp(first, last);
+        self.from = Some(at);
+        self.to = self.to.filter(|&to| to > at);
+    }
+
+    /// The range ends where the cursor stands.
+    fn end(&mut self, (first, last): Span) {
+        let at = self.cursor.unwrap_or(last).clamp(first, last);
+        self.to = Some(at);
+        self.from = self.from.filter(|&from| from < at);
+    }
+
+    /// Plays, or stops to: from the cursor on, or all of it where that is at the end.
+    fn play(&mut self, (first, _): Span) {
+        self.playing = !self.playing;
+        if self.playing {
+            self.cursor = self.cursor.or(Some(first));
+            (self.from, self.to) = (None, None);
+        }
+    }
+
+    /// Time has passed while it plays; at the end it is now again.
+    pub fn pass(&mut self, elapsed_ns: u64, (first, last): Span) {
+        let Some(at) = self.cursor.filter(|_| self.playing) else { return };
+        let speed = ((last - first) / (PLAYED_IN * 1_000_000_000)).max(1);
+        self.cursor = Some(at.saturating_add(elapsed_ns.saturating_mul(speed)));
+        if self.cursor >= Some(last) {
+            *self = Self::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+    const SPAN: Span = (10 * SECOND, 210 * SECOND);
+
+    #[test]
+    fn steps_stay_within_what_can_be_asked() {
+        let mut times = Times::default();
+        assert_eq!(times.when(Some(SPAN)), When::Now);
+        times.step(true, SPAN);
+        assert_eq!(times.when(Some(SPAN)), When::At(208 * SECOND));
+        (0..200).for_each(|_| times.step(true, SPAN));
+        assert_eq!(times.when(Some(SPAN)), When::At(10 * SECOND));
+        times.step(false, SPAN);
+        assert_eq!(times.when(Some(SPAN)), When::At(12 * SECOND));
+        (0..99).for_each(|_| times.step(false, SPAN));
+        assert_eq!(times.when(Some(SPAN)), When::Now);
+        assert_eq!(times.when(None), When::Now);
+    }
+
+    #[test]
+    fn of_little_time_a_step_is_a_tenth_of_a_second() {
+        let mut times = Times::default();
+        times.step(true, (0, SECOND));
+        assert_eq!(times.cursor(), Some(SECOND - LEAST_STEP_NS));
+    }
+
+    #[test]
+    fn a_range_lies_between_its_ends_however_they_are_set() {
+        let mut times = Times { cursor: Some(50 * SECOND), ..Times::default() };
+        let range = |a: u64, b: u64| When::Range { from_ns: a * SECOND, to_ns: b * SECOND };
+        times.begin(SPAN);
+        assert_eq!(times.when(Some(SPAN)), When::At(50 * SECOND), "nothing is in it yet");
+        times.cursor = Some(80 * SECOND);
+        assert_eq!(times.when(Some(SPAN)), range(50, 80), "it ends at the cursor so far");
+        times.end(SPAN);
+        times.cursor = None;
+        assert_eq!(times.when(Some(SPAN)), range(50, 80));
+        times.cursor = Some(90 * SECOND);
+        times.begin(SPAN);
+        assert_eq!(
+            times.when(Some(SPAN)),
+            When::At(90 * SECOND),
+            "a new one: the old end was before"
+        );
+        times.cursor = Some(20 * SECOND);
+        times.end(SPAN);
+        assert_eq!(times.when(Some(SPAN)), range(10, 20));
+    }
+
+    #[test]
+    fn it_plays_all_in_half_a_minute_and_then_it_is_now() {
+        let span = (0, 600 * SECOND);
+        let mut times = Times::default();
+        times.play(span);
+        for tenth in 1..300 {
+            times.pass(SECOND / 10, span);
+            assert_eq!(times.when(Some(span)), When::At(tenth * 2 * SECOND));
+        }
+        times.pass(SECOND / 10, span);
+        assert_eq!((times.when(Some(span)), times.playing()), (When::Now, false));
+        times.play(span);
+        times.play(span);
+        times.pass(SECOND, span);
+        assert_eq!(times.cursor(), Some(0), "stopped, it stands");
+    }
+}

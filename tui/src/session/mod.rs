@@ -43,7 +43,7 @@ pub mod window;
 #[cfg(test)]
 mod tests;
 
-use blocks::Blocks;
+use blocks::{Blocks, Shown};
 use book::Book;
 use course::Course;
 use figures::Estimate;
@@ -329,7 +329,7 @@ impl Session {
             Event::Promote(e) => self.blocks.promote(e.id),
             Event::Dealloc(e) => {
                 if let Some(block) = self.blocks.death(e.id) {
-                    let w = block.weight();
+                    let w = block.weight_as_heard();
                     self.lives.add(&Life::freed(&block, e));
                     self.live(block.stack, |lives| lives.die(block.born_ns, e.at.time_ns, w));
                 }
@@ -362,21 +362,27 @@ impl Session {
     fn snapshot_ends(&mut self, end: SnapshotEnd) {
         self.see(end.at);
         self.synced = true;
-        let Some((begin, gone)) = self.blocks.end(end.blocks) else { return };
+        let Some(Shown { begin, gone, thinned }) = self.blocks.end(end.blocks) else { return };
         let blind_from = self.blind_from_ns.take();
-        for (id, block) in gone {
-            let w = block.weight();
-            if let Some(from) = blind_from {
+        for block in gone {
+            let w = block.weight_as_heard();
+            // Where the agent has thinned, who is gone is among those that others stand
+            // for by now: it has no life of its own.
+            let store = |lives: &mut Lives, ended, clock: u64, end| {
+                if !thinned {
+                    lives.add(&Life::ended(&block, ended, clock.max(block.born_clock), end));
+                }
+            };
+            if let Some(from) = blind_from.filter(|_| !thinned) {
                 // It died between the last event before the loss and the
                 // snapshot: the middle is as good as any moment.
                 let died = from.midpoint(begin.time_ns).max(block.born_ns);
-                let clock = self.blind_from_clock.midpoint(begin.clock).max(block.seen_clock);
-                self.lives.add(&Life::ended(id, &block, died, clock, End::Unseen));
+                let clock = self.blind_from_clock.midpoint(begin.clock);
+                store(&mut self.lives, died, clock, End::Unseen);
                 self.live(block.stack, |lives| lives.die(block.born_ns, died, w));
             } else {
-                let (time, clock) = (begin.time_ns, begin.clock.max(block.seen_clock));
-                self.lives.add(&Life::ended(id, &block, time, clock, End::Lost));
-                self.live(block.stack, |lives| lives.lose(block.born_ns, time, w));
+                store(&mut self.lives, begin.time_ns, begin.clock, End::Lost);
+                self.live(block.stack, |lives| lives.lose(block.born_ns, begin.time_ns, w));
             }
         }
     }

@@ -12,6 +12,7 @@ use heaptop_protocol::message::LiveBlock;
 use heaptop_protocol::{
     estimate::{Interval, Weight},
     event::Moment,
+    totals::Total,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -93,6 +94,7 @@ pub struct Shown {
 #[derive(Debug, Default)]
 pub struct Blocks {
     living: FxHashMap<BlockId, Block>,
+    total: Total,
     snapshot: Option<Snapshot>,
     snapshots: u32,
     /// Blocks that found no room here.
@@ -109,6 +111,12 @@ impl Blocks {
     #[must_use]
     pub fn count(&self) -> usize {
         self.living.len()
+    }
+
+    /// What they stand for together.
+    #[must_use]
+    pub const fn total(&self) -> &Total {
+        &self.total
     }
 
     /// A birth, of callstack `stack`. Whether the block is new here. A block's
@@ -131,13 +139,16 @@ impl Blocks {
         {
             snapshot.dead.insert(id);
         }
-        self.living.remove(&id)
+        let block = self.living.remove(&id)?;
+        self.total.sub(&block.weight());
+        Some(block)
     }
 
     /// A snapshot begins; one that was under way is void.
     pub fn begin(&mut self, begin: Moment) {
         self.snapshots = self.snapshots.wrapping_add(1);
-        self.snapshot = Some(Snapshot { begin, listed: 0, dead: FxHashSet::default(), thinned: false });
+        self.snapshot =
+            Some(Snapshot { begin, listed: 0, dead: FxHashSet::default(), thinned: false });
     }
 
     /// A block is listed. When the snapshot began, if the block is new here.
@@ -150,6 +161,8 @@ impl Blocks {
             // A promotion wins over what was listed before it.
             known.young &= block.young;
             if block.interval > known.interval {
+                self.total.sub(&known.weight());
+                self.total.add(&block.interval.weight(known.size));
                 known.interval = block.interval;
                 known.n_samples = block.n_samples;
                 snapshot.thinned = true;
@@ -169,6 +182,7 @@ impl Blocks {
             self.living.retain(|id, block| {
                 let lives = block.snapshot == current || id.0 >= snapshot.begin.seq;
                 if !lives {
+                    self.total.sub(&block.weight());
                     gone.push(*block);
                 }
                 lives
@@ -207,6 +221,7 @@ impl Blocks {
             // An id comes twice from a broken peer alone: the first stands.
             std::collections::hash_map::Entry::Occupied(_) => false,
             std::collections::hash_map::Entry::Vacant(room) => {
+                self.total.add(&new.weight());
                 room.insert(new);
                 true
             }

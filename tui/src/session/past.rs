@@ -4,12 +4,12 @@
 //! what happened since the viewer came: what was before is unknown, not zero.
 
 use super::Session;
-use super::estimate::change;
+use super::blocks::Block;
 use super::estimate::curve::Curve;
 use super::estimate::survival::{Mass, Table, bucket};
 use super::estimate::what_if::{Blur, what_if};
-use super::figures::{Change, Followed, Ratio};
-use super::blocks::Block;
+use super::estimate::{self, change};
+use super::figures::{Change, Estimate, Followed, Ratio};
 use super::lives::{End, Lives};
 use heaptop_protocol::estimate::{Interval, Weight};
 use heaptop_protocol::totals::Total;
@@ -69,6 +69,32 @@ impl Session {
     #[must_use]
     pub const fn now_clock(&self) -> u64 {
         self.now_clock
+    }
+
+    /// Whether events were lost in a part of the time, or what was lost was not repaired
+    /// yet: what was born then may be unknown.
+    #[must_use]
+    pub fn was_blind(&self, from_ns: u64, to_ns: u64) -> bool {
+        let open = self.blind_from_ns.map(|from| (from, u64::MAX));
+        let spans = self.blind.iter().copied().chain(open);
+        spans.into_iter().any(|(from, to)| from <= to_ns && from_ns < to)
+    }
+
+    /// What the agent's totals hold beyond what was heard of block by block, in bytes in
+    /// use and in bytes allocated: events that were lost on their way here. `None` where
+    /// none were.
+    #[must_use]
+    pub fn unattributed(&self) -> Option<(Estimate, Estimate)> {
+        let (status, base) = (self.status()?, self.base.as_ref()?);
+        if self.dropped == 0 && self.blocks.refused == 0 {
+            return None;
+        }
+        let sight = self.course.sight();
+        let mut heard = base.allocated;
+        heard.merge(&self.heard_born);
+        let in_use = status.totals.in_use.since(self.blocks.total());
+        let allocated = status.totals.allocated.since(&heard);
+        Some((estimate::bytes(&in_use, sight), estimate::bytes(&allocated, sight)))
     }
 
     /// What of the wanted callstacks came and went between two times, in nanoseconds
@@ -165,7 +191,7 @@ impl Session {
         }
         let own = self.hello.as_ref().map(|hello| {
             let totals = self.totals_of(&wanted);
-            (hello.nursery_bytes, super::estimate::share(&totals.promoted, &totals.minor))
+            (hello.nursery_bytes, estimate::share(&totals.promoted, &totals.minor))
         });
         let share = if dead > 0.0 { elsewhere / dead } else { 0.0 };
         let bytes = UNBOOKED_BYTES * self.threads.len().max(1) as f64;

@@ -1,8 +1,8 @@
 //! Lives side by side in memory.
 
+use super::Life;
 use super::intervals::Intervals;
 use super::packed::{Base, CLOCK_SHIFT, MANY_SAMPLES, Packed};
-use super::Life;
 
 /// Lives of a chunk.
 pub const ROOM: usize = 1 << 16;

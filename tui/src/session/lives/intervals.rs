@@ -74,7 +74,8 @@ mod tests {
     #[test]
     fn what_finds_no_room_is_rounded_up_and_never_down() {
         let mut list = Intervals::default();
-        for bytes in (1..10_000u64).chain((0..32).map(|i| (1 << i) + 1)).chain([u64::from(u32::MAX)])
+        for bytes in
+            (1..10_000u64).chain((0..32).map(|i| (1 << i) + 1)).chain([u64::from(u32::MAX)])
         {
             let wanted = Interval::new(bytes).unwrap();
             let (at, got) = list.index(wanted);

@@ -7,7 +7,7 @@
 //! asserted: machines differ.
 
 use heaptop::app::{App, Message, Options};
-use heaptop::query::{self, Callsites, Column, Direction, Metric, NodeKey, Question};
+use heaptop::query::{self, Callsites, Column, Direction, Metric, NodeKey, Question, When};
 use heaptop::session::names::{Named, Symbol};
 use heaptop::session::{Input, Session};
 use heaptop::view;
@@ -263,7 +263,7 @@ fn ask(session: &Session, question: &Question) {
 /// A tree as it opens by itself, or all of it.
 fn tree(session: &Session, focus: &[NodeKey], direction: Direction, whole: bool) {
     let open = |branch: query::Branch| whole || branch.depth == 0 || branch.share >= 0.2;
-    black_box(query::tree(session, focus, direction, Metric::InUseBytes, "", open));
+    black_box(query::tree(session, When::Now, focus, direction, Metric::InUseBytes, "", open));
 }
 
 fn print(stacks: u64, what: &str, time: Duration) {

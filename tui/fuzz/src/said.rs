@@ -82,7 +82,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// Tenths of seconds, so that windows and steps are passed.
-    fn time(&mut self) -> u64 {
+    pub fn time(&mut self) -> u64 {
         self.number().saturating_mul(100_000_000)
     }
 

@@ -10,7 +10,7 @@ mod seeds;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use heaptop::app::{App, Effect, Message, Options};
-use heaptop::query::{self, Column, Direction, Metric, Node, NodeKey, Question};
+use heaptop::query::{self, Column, Direction, Metric, Node, NodeKey, Question, When};
 use heaptop::session::Session;
 use heaptop::session::figures::{Estimate, Ratio};
 use heaptop::session::sane::is_hostile;
@@ -108,10 +108,17 @@ fn tree(node: &Node, depth: usize) {
 /// Asks one of each kind.
 fn ask(session: &Session, said: &mut Bytes<'_>) {
     let filter = if said.flag() { said.text() } else { String::new() };
+    let when = match said.below(4) {
+        0 => When::Now,
+        1 => When::At(said.time()),
+        2 => When::Range { from_ns: said.time(), to_ns: said.time() },
+        _ => When::Peak,
+    };
     let question = Question {
         sort: Column::ALL[said.below(Column::ALL.len())],
         descending: said.flag(),
         filter: filter.clone(),
+        when,
     };
     let table = query::callsites(session, &question);
     assert!(table.rows.len() <= table.of && table.len == table.rows.len());
@@ -133,10 +140,10 @@ fn ask(session: &Session, said: &mut Bytes<'_>) {
     }
     let direction = if said.flag() { Direction::Callers } else { Direction::Callees };
     let metric = METRICS[said.below(METRICS.len())];
-    if let Some(node) = query::callers(session, &focus, direction, metric, &filter) {
+    if let Some(node) = query::callers(session, when, &focus, direction, metric, &filter) {
         tree(&node, 0);
     }
-    for (_, weight) in query::stacks(session, &focus, direction, metric, &filter) {
+    for (_, weight) in query::stacks(session, when, &focus, direction, metric, &filter) {
         assert!(weight.is_finite() && weight >= 0.0);
     }
     sound(session.in_use());

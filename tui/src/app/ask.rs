@@ -63,11 +63,13 @@ impl App {
         let (held, paused, metric) = (self.order_held, self.paused, self.metric);
         let shown = self.stack.iter_mut().rev().find(|s| !matches!(s, Screen::Help { .. }));
         let Some(Screen::Callers(c)) = shown else { return };
-        let filter = &self.question.filter;
+        let question = &self.question;
+        let filter = &question.filter;
         let Callers { focus, direction, opened, .. } = &mut **c;
         // What is held must be there when a branch is opened later.
         let open = |b| paused | tree::is_open(opened, b);
-        let mut answer = query::tree(session, focus, *direction, metric, filter, open);
+        let mut answer =
+            query::tree(session, question.when, focus, *direction, metric, filter, open);
         if let (true, Some(new), Some(former)) = (held, &mut answer, &c.tree) {
             tree::keep_order(new, former);
         }
@@ -169,8 +171,8 @@ impl App {
             Screen::Callers(c) => (&c.focus, c.direction, c.crumbs.clone()),
             _ => (&[], Direction::Callers, Vec::new()),
         };
-        let (metric, filter) = (self.metric, &self.question.filter);
-        let whole = query::tree(session, focus, direction, metric, filter, |_| false);
+        let (metric, filter, when) = (self.metric, &self.question.filter, self.question.when);
+        let whole = query::tree(session, when, focus, direction, metric, filter, |_| false);
         Request {
             target: self.summary.target.clone(),
             pid: self.summary.pid.unwrap_or(0),
@@ -181,7 +183,7 @@ impl App {
             interval_bytes: self.summary.interval_bytes,
             uptime_minutes: self.summary.uptime_minutes.unwrap_or(0),
             lost: self.live.lost(),
-            stacks: query::stacks(session, focus, direction, metric, filter),
+            stacks: query::stacks(session, when, focus, direction, metric, filter),
         }
     }
 

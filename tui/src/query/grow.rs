@@ -7,10 +7,10 @@
 //! Bounds: 64 levels; past 10,000 nodes, what is under a thousandth of the root
 //! is put together as `(N smaller)`.
 
+use super::numbers::Numbers;
 use super::sums::{estimate_of, of_metric, value};
 use super::tree::{Branch, Pick, all_label};
 use super::{Direction, Label, Metric, Node, NodeKey};
-use crate::session::Session;
 use crate::session::figures::Estimate;
 use heaptop_protocol::totals::Total;
 use std::cmp::Reverse;
@@ -21,7 +21,7 @@ const SMALL: f64 = 0.001;
 
 /// Grows one tree.
 pub struct Grower<'a> {
-    session: &'a Session,
+    numbers: &'a Numbers<'a>,
     direction: Direction,
     metric: Metric,
     /// The selected stacks, side by side in memory.
@@ -53,13 +53,19 @@ struct Sprout {
 }
 
 impl<'a> Grower<'a> {
-    pub fn new(session: &'a Session, direction: Direction, metric: Metric, picks: &[Pick]) -> Self {
+    pub fn new(
+        numbers: &'a Numbers<'a>,
+        direction: Direction,
+        metric: Metric,
+        picks: &[Pick],
+    ) -> Self {
+        let session = numbers.session();
         let chosen = |pick: &Pick| Chosen {
             path: &session.book().stacks()[pick.stack as usize].path,
-            total: of_metric(&session.numbers()[pick.stack as usize].totals, metric),
+            total: of_metric(numbers.stack(pick.stack), metric),
         };
         Self {
-            session,
+            numbers,
             direction,
             metric,
             chosen: picks.iter().map(chosen).collect(),
@@ -69,7 +75,7 @@ impl<'a> Grower<'a> {
     }
 
     pub fn grow(mut self, root: Option<NodeKey>, open: &mut dyn FnMut(Branch) -> bool) -> Node {
-        let node = root.and_then(|key| self.session.book().node(key));
+        let node = root.and_then(|key| self.numbers.session().book().node(key));
         let mut first = Sprout::new(0, step(0, root.unwrap_or(NodeKey::ALL)), node);
         for (stack, &cursor) in (0..).zip(&self.cursors) {
             first.take(Pick { stack, cursor }, &self.chosen[stack as usize]);
@@ -124,7 +130,7 @@ impl<'a> Grower<'a> {
             self.places[node as usize] = u32::MAX;
         }
         let size = |s: &Sprout| value(&s.cum, self.metric);
-        let nodes = self.session.book().nodes();
+        let nodes = self.numbers.session().book().nodes();
         let name =
             |s: &Sprout| s.node.map(|n| &nodes[n as usize]).map(|n| (&n.label.function, n.key));
         // Sizes are not negative: their bits are in their order.
@@ -155,7 +161,7 @@ impl<'a> Grower<'a> {
     }
 
     fn key(&self, node: u32) -> NodeKey {
-        self.session.book().nodes()[node as usize].key
+        self.numbers.session().book().nodes()[node as usize].key
     }
 
     fn assemble(&self, sprouts: &[Sprout], root: Option<NodeKey>, whole: f64) -> Node {
@@ -182,7 +188,7 @@ impl<'a> Grower<'a> {
         below.reverse();
         let (key, label) = match sprout.node {
             Some(node) => {
-                let info = &self.session.book().nodes()[node as usize];
+                let info = &self.numbers.session().book().nodes()[node as usize];
                 (info.key, info.label.clone())
             }
             None if sprout.smaller > 0 => {
@@ -191,7 +197,7 @@ impl<'a> Grower<'a> {
             }
             None => (root.unwrap_or(NodeKey::ALL), all_label()),
         };
-        let estimate = |total: &Total| estimate_of(self.session, total, self.metric);
+        let estimate = |total: &Total| estimate_of(self.numbers, total, self.metric);
         Node {
             key,
             path: sprout.path,

@@ -1,56 +1,39 @@
 //! What rows are ordered by, as one number: smaller ones come first.
 
-use super::sums::born_lately;
+use super::numbers::{Numbers, Part};
 use super::{Column, Question};
-use crate::session::estimate::{Sight, survival};
+use crate::session::estimate::{self, Sight, survival};
 use crate::session::figures::Lifetime;
-use crate::session::{Session, estimate};
 use heaptop_protocol::totals::Total;
 
 /// Makes the keys of groups for one question.
 pub struct Keys<'a> {
-    session: &'a Session,
+    numbers: &'a Numbers<'a>,
     column: Column,
     descending: bool,
     /// By group, of columns that look at time: what was allocated lately, or by
     /// how much more is in use.
     lately: Vec<Total>,
-    growth: Vec<f64>,
+    growth: Option<Vec<f64>>,
     lives: survival::Table,
 }
 
 impl<'a> Keys<'a> {
-    pub fn new(session: &'a Session, question: &Question) -> Self {
-        let mut keys = Self {
-            session,
-            column: question.sort,
-            descending: question.descending,
-            lately: Vec::new(),
-            growth: Vec::new(),
-            lives: survival::Table::default(),
-        };
-        let (everything, course) = (session.everything(), session.course());
-        let groups = session.book().groups().numbers();
-        let group = |stack: u32| session.book().stacks()[stack as usize].group() as usize;
+    pub fn new(numbers: &'a Numbers<'a>, question: &Question) -> Self {
+        let (mut lately, mut growth) = (Vec::new(), None);
         match question.sort {
-            Column::AllocatedRate | Column::ObjectRate => {
-                keys.lately.resize(groups, Total::default());
-                for stack in everything.allocated.within(course.rate_steps()) {
-                    keys.lately[group(stack)].merge(&born_lately(session, stack));
-                }
-            }
-            Column::Trend => {
-                keys.growth.resize(groups, 0.0);
-                let oldest = course.trend_steps().oldest();
-                for stack in everything.in_use.within(course.trend_steps()) {
-                    let numbers = &session.numbers()[stack as usize];
-                    let now = numbers.totals.in_use.bytes.sum;
-                    keys.growth[group(stack)] += now - numbers.in_use.at(oldest, now);
-                }
-            }
+            Column::AllocatedRate | Column::ObjectRate => lately = numbers.windows(),
+            Column::Trend => growth = numbers.trends(),
             _ => {}
         }
-        keys
+        Self {
+            numbers,
+            column: question.sort,
+            descending: question.descending,
+            lately,
+            growth,
+            lives: survival::Table::default(),
+        }
     }
 
     /// The key of a group.
@@ -66,34 +49,37 @@ impl<'a> Keys<'a> {
     }
 
     fn number(&mut self, group: u32) -> Option<f64> {
-        let session = self.session;
-        let sight = session.course().sight();
-        let totals = || session.group_totals(group);
+        let numbers = self.numbers;
+        let totals = || numbers.group(group);
+        let sight = |part| numbers.sight(part);
         // Seconds are the same for all rows.
-        let rates = session.course().rate_sight();
-        let known = session.course().rate_seconds();
+        let rates = || sight(Part::Rates).filter(|_| numbers.rate_seconds().is_some());
         match self.column {
             Column::Callsite => None,
-            Column::InUseBytes => of_bytes(&totals().in_use, sight),
-            Column::InUseObjects => estimate::objects(&totals().in_use, sight).point(),
-            Column::AllocatedBytes => of_bytes(&totals().allocated, sight),
-            Column::AllocatedObjects => estimate::objects(&totals().allocated, sight).point(),
-            Column::AllocatedRate => {
-                known.and_then(|_| of_bytes(&self.lately[group as usize], rates))
+            Column::InUseBytes => of_bytes(&totals().in_use, sight(Part::InUse)?),
+            Column::InUseObjects => {
+                estimate::objects(&totals().in_use, sight(Part::InUse)?).point()
             }
-            Column::ObjectRate => {
-                known.and_then(|_| estimate::objects(&self.lately[group as usize], rates).point())
+            Column::AllocatedBytes => of_bytes(&totals().allocated, sight(Part::Allocated)?),
+            Column::AllocatedObjects => {
+                estimate::objects(&totals().allocated, sight(Part::Allocated)?).point()
             }
-            Column::Promoted => promoted(session, group),
-            Column::ShortLived => promoted(session, group).map(|share| 1.0 - share),
-            Column::Lifetime => match session.group_lifetime(group, &mut self.lives) {
+            Column::AllocatedRate => of_bytes(&self.lately[group as usize], rates()?),
+            Column::ObjectRate => estimate::objects(&self.lately[group as usize], rates()?).point(),
+            Column::Promoted => self.promoted(group),
+            Column::ShortLived => self.promoted(group).map(|share| 1.0 - share),
+            Column::Lifetime => match numbers.lifetime(group, &mut self.lives) {
                 Lifetime::Unknown => None,
                 Lifetime::Median { ns, .. } | Lifetime::Beyond { ns, .. } => Some(ns),
             },
-            Column::Trend => {
-                (session.course().trend_steps().count() > 0).then(|| self.growth[group as usize])
-            }
+            Column::Trend => self.growth.as_ref().map(|growth| growth[group as usize]),
         }
+    }
+
+    fn promoted(&self, group: u32) -> Option<f64> {
+        self.numbers.sight(Part::Allocated)?;
+        let totals = self.numbers.group(group);
+        estimate::share_alone(&totals.promoted, &totals.minor)
     }
 }
 
@@ -104,11 +90,6 @@ fn of_bytes(total: &Total, sight: Sight) -> Option<f64> {
         return estimate::bytes(total, sight).point();
     }
     Some(total.bytes.sum)
-}
-
-fn promoted(session: &Session, group: u32) -> Option<f64> {
-    let totals = session.group_totals(group);
-    estimate::share_alone(&totals.promoted, &totals.minor)
 }
 
 /// Numbers in the order of [`f64::total_cmp`], or the other way round.

@@ -3,6 +3,7 @@
 
 mod grow;
 mod keys;
+mod numbers;
 mod select;
 mod sums;
 mod table;
@@ -15,7 +16,8 @@ pub use table::{Callsites, Order, callsites};
 pub use tree::{Branch, callers, stacks, tree};
 
 use crate::session::Session;
-use crate::session::figures::{Estimate, Lifetime, Ratio};
+use crate::session::figures::{Change, Estimate, Lifetime, Ratio};
+pub use crate::session::when::When;
 use std::sync::Arc;
 
 /// What is counted where one metric must be chosen: trees and exports.
@@ -79,28 +81,9 @@ impl Column {
     ];
 }
 
-/// Of what moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum When {
-    /// Now.
-    #[default]
-    Now,
-    /// Then.
-    At(u64),
-    /// From then to then.
-    Range {
-        /// From.
-        from_ns: u64,
-        /// To.
-        to_ns: u64,
-    },
-}
-
 /// How the rows are wanted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// Of what moment.
-    pub when: When,
     /// Column to sort by.
     pub sort: Column,
     /// Largest first.
@@ -108,11 +91,14 @@ pub struct Question {
     /// Plain filter: rows whose callsite, file or callers contain this, ignoring
     /// case. Empty: all rows.
     pub filter: String,
+    /// The moment, or stretch of time.
+    pub when: When,
 }
 
 impl Default for Question {
     fn default() -> Self {
-        Self { when: When::Now, sort: Column::InUseBytes, descending: true, filter: String::new() }
+        let (filter, when) = (String::new(), When::Now);
+        Self { sort: Column::InUseBytes, descending: true, filter, when }
     }
 }
 
@@ -160,8 +146,11 @@ pub struct Figures {
     pub short_lived: Ratio,
     /// Median lifetime.
     pub lifetime: Lifetime,
-    /// In use in bytes at equal steps in time, oldest first, ending now; empty
-    /// while nothing is known.
+    /// By how many bytes in use it grew over the range that was asked about; unknown
+    /// where it was a moment.
+    pub growth: Change,
+    /// In use in bytes at equal steps in time, oldest first, ending at the moment asked
+    /// about; empty while nothing is known.
     pub trend: Vec<f64>,
 }
 
@@ -185,10 +174,23 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// The sum over all rows that there are.
     pub total: Figures,
+    /// What the agent's totals hold and no event told of, at present; `None` where no
+    /// event was lost.
+    pub unattributed: Option<Unattributed>,
     /// How many rows there are.
     pub len: usize,
     /// Callsites before the filter.
     pub of: usize,
+}
+
+/// What events that were lost on their way would have told: it is in the totals, and in
+/// nothing that is asked about the past.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unattributed {
+    /// Bytes in use.
+    pub in_use_bytes: Estimate,
+    /// Bytes allocated.
+    pub allocated_bytes: Estimate,
 }
 
 impl Table {

@@ -1,8 +1,10 @@
 //! What is added up over callstacks before intervals are made.
 
+use super::numbers::{Numbers, Part};
 use super::{Figures, Metric, NodeKey};
+use crate::session::estimate::change;
 use crate::session::estimate::precision::{self, Finer};
-use crate::session::figures::{Estimate, Lifetime};
+use crate::session::figures::{Change, Estimate, Lifetime, Ratio};
 use crate::session::{Session, estimate};
 use heaptop_protocol::totals::{Total, Totals};
 
@@ -13,21 +15,25 @@ const SCATTERED: usize = 1000;
 /// What figures of callstacks are made of, but for lifetimes.
 #[derive(Debug, Default)]
 pub struct Sums {
-    totals: Totals,
+    pub totals: Totals,
     /// Allocated in the rate window.
-    window: Total,
+    pub window: Total,
     /// How much more is in use than before, by trend step.
-    growth: Vec<f64>,
+    pub steps: Vec<f64>,
+    /// Of a range: born in it and alive at its end,
+    pub gained: Total,
+    /// alive at its beginning and dead by its end.
+    pub lost: Total,
 }
 
 impl Sums {
-    /// Of everything.
-    pub fn whole(session: &Session) -> Self {
+    /// Of everything, at present.
+    pub fn live_whole(session: &Session) -> Self {
         let (everything, course) = (session.everything(), session.course());
         let mut sums = Self {
             totals: session.whole(),
-            window: Total::default(),
-            growth: everything.growth.iter(course.trend_steps()).collect(),
+            steps: everything.growth.iter(course.trend_steps()).collect(),
+            ..Self::default()
         };
         for born in everything.born.iter(course.rate_steps()) {
             sums.window.merge(&born);
@@ -35,8 +41,8 @@ impl Sums {
         sums
     }
 
-    /// Of some groups: by number, whether it is one of them.
-    pub fn of_groups(session: &Session, taken: &[bool]) -> Self {
+    /// Of some groups, at present: by number, whether it is one of them.
+    pub fn live_of_groups(session: &Session, taken: &[bool]) -> Self {
         let mut sums = Self::default();
         for (group, _) in taken.iter().enumerate().filter(|(_, taken)| **taken) {
             sums.totals.merge(session.group_totals(group as u32));
@@ -46,15 +52,15 @@ impl Sums {
         sums
     }
 
-    /// Of one group.
-    pub fn of_group(session: &Session, group: u32) -> Self {
+    /// Of one group, at present.
+    pub fn live_of_group(session: &Session, group: u32) -> Self {
         let mut sums = Self { totals: *session.group_totals(group), ..Self::default() };
         let members = session.book().groups().group(group).stacks();
         if members.len() > SCATTERED {
             let stacks = session.book().stacks();
             sums.look_back(session, |stack| stacks[stack as usize].group() == group);
         } else {
-            sums.growth.resize(session.course().trend_steps().count(), 0.0);
+            sums.steps.resize(session.course().trend_steps().count(), 0.0);
             for &stack in members {
                 sums.window.merge(&born_lately(session, stack));
                 sums.grow(session, stack);
@@ -63,13 +69,25 @@ impl Sums {
         sums
     }
 
+    /// Other groups join.
+    pub fn merge(&mut self, other: &Self) {
+        self.totals.merge(&other.totals);
+        self.window.merge(&other.window);
+        self.gained.merge(&other.gained);
+        self.lost.merge(&other.lost);
+        self.steps.resize(other.steps.len().max(self.steps.len()), 0.0);
+        for (mine, theirs) in self.steps.iter_mut().zip(&other.steps) {
+            *mine += theirs;
+        }
+    }
+
     /// What was in the windows, of the callstacks that are wanted.
     fn look_back(&mut self, session: &Session, wanted: impl Fn(u32) -> bool) {
         let (everything, course) = (session.everything(), session.course());
         for stack in everything.allocated.within(course.rate_steps()).filter(|s| wanted(*s)) {
             self.window.merge(&born_lately(session, stack));
         }
-        self.growth.resize(course.trend_steps().count(), 0.0);
+        self.steps.resize(course.trend_steps().count(), 0.0);
         for stack in everything.in_use.within(course.trend_steps()).filter(|s| wanted(*s)) {
             self.grow(session, stack);
         }
@@ -81,7 +99,7 @@ impl Sums {
         let mut later = numbers.totals.in_use.bytes.sum;
         for (step, before) in numbers.in_use.iter().rev() {
             let Some(place) = step.checked_sub(oldest) else { break };
-            if let Some(growth) = self.growth.get_mut(place as usize) {
+            if let Some(growth) = self.steps.get_mut(place as usize) {
                 *growth += later - before;
             }
             later = before;
@@ -92,34 +110,43 @@ impl Sums {
     fn trend(&self) -> Vec<f64> {
         let mut value = self.totals.in_use.bytes.sum;
         let mut trend: Vec<f64> = vec![value];
-        for growth in self.growth.iter().rev() {
+        for growth in self.steps.iter().rev() {
             value -= growth;
             trend.push(value.max(0.0));
         }
         trend.reverse();
         // Before the first change of all it began at nothing to see.
-        if self.growth.is_empty() { Vec::new() } else { trend }
+        if self.steps.is_empty() { Vec::new() } else { trend }
     }
 
-    pub fn figures(&self, session: &Session, lifetime: Lifetime) -> Figures {
-        let sight = session.course().sight();
-        let lately = session.course().rate_sight();
-        let rate = |estimate| match session.course().rate_seconds() {
-            Some(seconds) => estimate::per_second(estimate, seconds),
+    pub fn figures(&self, numbers: &Numbers<'_>, lifetime: Lifetime) -> Figures {
+        type Made = fn(&Total, estimate::Sight) -> Estimate;
+        let (bytes, objects): (Made, Made) = (estimate::bytes, estimate::objects);
+        let of = |part, total: &Total, made: Made| {
+            numbers.sight(part).map_or(Estimate::Unknown, |sight| made(total, sight))
+        };
+        let rate = |made| match numbers.rate_seconds() {
+            Some(seconds) => estimate::per_second(of(Part::Rates, &self.window, made), seconds),
             None => Estimate::Unknown,
         };
         let t = &self.totals;
-        let promoted = estimate::share(&t.promoted, &t.minor);
+        let promoted = match numbers.sight(Part::Allocated) {
+            Some(_) => estimate::share(&t.promoted, &t.minor),
+            None => Ratio::Unknown,
+        };
+        let growth = numbers.sight(Part::Growth);
         Figures {
-            in_use_bytes: estimate::bytes(&t.in_use, sight),
-            in_use_objects: estimate::objects(&t.in_use, sight),
-            allocated_bytes: estimate::bytes(&t.allocated, sight),
-            allocated_objects: estimate::objects(&t.allocated, sight),
-            allocated_rate: rate(estimate::bytes(&self.window, lately)),
-            object_rate: rate(estimate::objects(&self.window, lately)),
+            in_use_bytes: of(Part::InUse, &t.in_use, bytes),
+            in_use_objects: of(Part::InUse, &t.in_use, objects),
+            allocated_bytes: of(Part::Allocated, &t.allocated, bytes),
+            allocated_objects: of(Part::Allocated, &t.allocated, objects),
+            allocated_rate: rate(bytes),
+            object_rate: rate(objects),
             promoted,
             short_lived: estimate::complement(promoted),
             lifetime,
+            growth: growth
+                .map_or(Change::Unknown, |sight| change::growth(&self.gained, &self.lost, sight)),
             trend: self.trend(),
         }
     }
@@ -134,7 +161,7 @@ pub fn finer(session: &Session, key: NodeKey) -> Option<Finer> {
     const FEW: u64 = 5;
     let book = session.book();
     let group = book.groups().at(book.node(key)?)?;
-    let sums = Sums::of_group(session, group);
+    let sums = Sums::live_of_group(session, group);
     let (have, lately) = (&sums.totals.allocated, &sums.window);
     let window = session.course().rate_seconds()?;
     let since_start = session.now_ns() as f64 / 1e9;
@@ -179,12 +206,18 @@ pub fn value(total: &Total, metric: Metric) -> f64 {
 }
 
 /// The estimate of a metric.
-pub fn estimate_of(session: &Session, total: &Total, metric: Metric) -> Estimate {
-    let sight = session.course().sight();
-    if counts_objects(metric) {
-        estimate::objects(total, sight)
-    } else {
-        estimate::bytes(total, sight)
+pub fn estimate_of(numbers: &Numbers<'_>, total: &Total, metric: Metric) -> Estimate {
+    let part = match metric {
+        Metric::InUseBytes | Metric::InUseObjects => Part::InUse,
+        Metric::AllocatedBytes
+        | Metric::AllocatedObjects
+        | Metric::PromotedBytes
+        | Metric::ShortLivedBytes => Part::Allocated,
+    };
+    match numbers.sight(part) {
+        None => Estimate::Unknown,
+        Some(sight) if counts_objects(metric) => estimate::objects(total, sight),
+        Some(sight) => estimate::bytes(total, sight),
     }
 }
 

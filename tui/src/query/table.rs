@@ -8,9 +8,9 @@
 //! is over all rows, handed out or not.
 
 use super::keys::Keys;
+use super::numbers::Numbers;
 use super::select::Filter;
-use super::sums::Sums;
-use super::{Column, Figures, NodeKey, Question, Row, Table};
+use super::{Column, Figures, NodeKey, Question, Row, Table, Unattributed, When};
 use crate::session::Session;
 use crate::session::book::NodeInfo;
 use crate::session::estimate::survival;
@@ -53,7 +53,8 @@ struct Entry {
 /// every table: screens, reports and exports are parts of it.
 #[derive(Debug)]
 pub struct Callsites<'a> {
-    session: &'a Session,
+    numbers: Numbers<'a>,
+    when: When,
     entries: Vec<Entry>,
     /// Names run from Z to A.
     names_descend: bool,
@@ -64,14 +65,15 @@ impl<'a> Callsites<'a> {
     #[must_use]
     pub fn ask(session: &'a Session, question: &Question) -> Self {
         let filter = Filter::new(session.book(), &question.filter);
-        let mut keys = Keys::new(session, question);
+        let numbers = Numbers::of(session, question.when);
+        let mut keys = Keys::new(&numbers, question);
         let groups = session.book().groups().iter();
         let entries = groups
             .filter(|(_, group)| group.stacks().iter().any(|&at| filter.takes(at)))
             .map(|(group, _)| Entry { place: u32::MAX, group, key: keys.of(group) })
             .collect();
         let names_descend = question.sort == Column::Callsite && question.descending;
-        Self { session, entries, names_descend }
+        Self { numbers, when: question.when, entries, names_descend }
     }
 
     /// How many rows there are.
@@ -89,24 +91,26 @@ impl<'a> Callsites<'a> {
     /// Puts the rows into the order of `order`; new ones come last, and join it.
     pub fn hold(&mut self, order: &mut Order) {
         let mut new = Vec::new();
-        for entry in &mut self.entries {
-            match order.0.get(&node(self.session, entry.group).key) {
+        let mut entries = std::mem::take(&mut self.entries);
+        for entry in &mut entries {
+            match order.0.get(&self.node(entry.group).key) {
                 Some(&place) => entry.place = place,
                 None => new.push(*entry),
             }
         }
+        self.entries = entries;
         if new.is_empty() {
             return;
         }
         new.sort_unstable_by(|a, b| self.compare(a, b));
-        order.extend(new.iter().map(|entry| node(self.session, entry.group).key));
+        order.extend(new.iter().map(|entry| self.node(entry.group).key));
         self.hold(order);
     }
 
     /// The place of a row.
     #[must_use]
     pub fn position(&self, key: NodeKey) -> Option<usize> {
-        let book = self.session.book();
+        let book = self.session().book();
         let group = book.groups().at(book.node(key)?)?;
         let entry = self.entries.iter().find(|entry| entry.group == group)?;
         Some(self.entries.iter().filter(|e| self.compare(e, entry).is_lt()).count())
@@ -122,14 +126,20 @@ impl<'a> Callsites<'a> {
             .pick(&range)
             .into_iter()
             .map(|group| {
-                let node = node(self.session, group);
-                let lifetime = self.session.group_lifetime(group, &mut lives);
-                let figures = Sums::of_group(self.session, group).figures(self.session, lifetime);
+                let node = self.node(group);
+                let lifetime = self.numbers.lifetime(group, &mut lives);
+                let figures = self.numbers.of_group(group).figures(&self.numbers, lifetime);
                 Row { key: node.key, label: node.label.clone(), figures }
             })
             .collect();
-        let of = self.session.book().groups().count();
-        Table { first: range.start, rows, total: self.total(), len, of }
+        let of = self.session().book().groups().count();
+        let unattributed = match self.when {
+            When::Now => self.session().unattributed(),
+            When::At(_) | When::Range { .. } | When::Peak => None,
+        };
+        let unattributed = unattributed
+            .map(|(in_use_bytes, allocated_bytes)| Unattributed { in_use_bytes, allocated_bytes });
+        Table { first: range.start, rows, total: self.total(), unattributed, len, of }
     }
 
     /// The groups of the rows at `range`.
@@ -151,38 +161,38 @@ impl<'a> Callsites<'a> {
         groups
     }
 
+    fn session(&self) -> &'a Session {
+        self.numbers.session()
+    }
+
     fn total(&self) -> Figures {
-        let (session, groups) = (self.session, self.session.book().groups());
+        let groups = self.session().book().groups();
         if self.entries.len() == groups.count() {
-            let mut lives = survival::Table::default();
-            session.everything().lifetimes.add_to(&mut lives, session.now_ns());
-            return Sums::whole(session).figures(session, lives.median());
+            let lifetime = self.numbers.lifetime_of(None);
+            return self.numbers.whole().figures(&self.numbers, lifetime);
         }
         let mut taken = vec![false; groups.numbers()];
-        let mut lives = survival::Table::default();
         for entry in &self.entries {
             taken[entry.group as usize] = true;
-            for &stack in groups.group(entry.group).stacks() {
-                let lifetimes = &session.numbers()[stack as usize].lifetimes;
-                lifetimes.add_to(&mut lives, session.now_ns());
-            }
         }
-        Sums::of_groups(session, &taken).figures(session, lives.median())
+        let mut groups = self.entries.iter().map(|entry| entry.group);
+        let lifetime = self.numbers.lifetime_of(Some(&mut groups));
+        self.numbers.of_groups(&taken).figures(&self.numbers, lifetime)
     }
 
     fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
         (a.place, a.key).cmp(&(b.place, b.key)).then_with(|| {
             let name = |entry: &Entry| {
-                let NodeInfo { key, label, .. } = node(self.session, entry.group);
+                let NodeInfo { key, label, .. } = self.node(entry.group);
                 (&label.function, &label.location, *key)
             };
             let order = name(a).cmp(&name(b));
             if self.names_descend { order.reverse() } else { order }
         })
     }
-}
 
-fn node(session: &Session, group: u32) -> &NodeInfo {
-    let book = session.book();
-    &book.nodes()[book.groups().group(group).callsite() as usize]
+    fn node(&self, group: u32) -> &'a NodeInfo {
+        let book = self.session().book();
+        &book.nodes()[book.groups().group(group).callsite() as usize]
+    }
 }

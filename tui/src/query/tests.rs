@@ -93,7 +93,8 @@ fn rows_are_callsites_in_order() {
 fn callers_are_a_tree_from_the_callsite_to_the_root() {
     let f = orders();
     let focus = [key(&f.session, "fill")];
-    let tree = callers(&f.session, &focus, Direction::Callers, Metric::InUseBytes, "").unwrap();
+    let tree =
+        callers(&f.session, When::Now, &focus, Direction::Callers, Metric::InUseBytes, "").unwrap();
     assert_eq!(
         picture(&tree),
         "fill 307 307\n  fill 300 –\n    fill 300 –\n      main 300 –\n  \
@@ -107,7 +108,8 @@ fn a_focus_is_drilled_through_callers() {
     let s = &f.session;
     let at = |names: &[&str]| names.iter().map(|n| key(s, n)).collect::<Vec<_>>();
     let drill = |focus: &[NodeKey]| {
-        callers(s, focus, Direction::Callers, Metric::InUseBytes, "").map(|t| picture(&t))
+        callers(s, When::Now, focus, Direction::Callers, Metric::InUseBytes, "")
+            .map(|t| picture(&t))
     };
     assert_eq!(
         drill(&at(&["parse"])).unwrap(),
@@ -125,14 +127,16 @@ fn a_focus_is_drilled_through_callers() {
 fn callees_go_from_the_root_down() {
     let f = orders();
     let s = &f.session;
-    let tree = callers(s, &[], Direction::Callees, Metric::InUseBytes, "").unwrap();
+    let tree = callers(s, When::Now, &[], Direction::Callees, Metric::InUseBytes, "").unwrap();
     assert_eq!(
         picture(&tree),
         "(all) 427 –\n  main 420 –\n    fill 300 –\n      fill 300 –\n        fill 300 300\n    \
          serve 120 –\n      parse 100 100\n      fill 20 –\n        parse 20 20\n  \
          std::rt::lang_start 7 –\n    main 7 –\n      fill 7 7\n"
     );
-    let serve = callers(s, &[key(s, "serve")], Direction::Callees, Metric::InUseBytes, "").unwrap();
+    let serve =
+        callers(s, When::Now, &[key(s, "serve")], Direction::Callees, Metric::InUseBytes, "")
+            .unwrap();
     assert_eq!(picture(&serve), "serve 120 –\n  parse 100 100\n  fill 20 –\n    parse 20 20\n");
     assert!((tree.children[0].share - 420.0 / 427.0).abs() < 1e-12);
 }
@@ -143,17 +147,18 @@ fn a_focus_is_read_the_other_way_after_turning_about() {
     let f = orders();
     let s = &f.session;
     let focus = [key(s, "parse"), key(s, "fill")];
-    let tree = callers(s, &focus, Direction::Callees, Metric::InUseBytes, "").unwrap();
+    let tree = callers(s, When::Now, &focus, Direction::Callees, Metric::InUseBytes, "").unwrap();
     assert_eq!(picture(&tree), "fill 20 –\n  parse 20 20\n");
     let focus = [key(s, "main"), key(s, "serve")];
-    let tree = callers(s, &focus, Direction::Callers, Metric::InUseBytes, "").unwrap();
+    let tree = callers(s, When::Now, &focus, Direction::Callers, Metric::InUseBytes, "").unwrap();
     assert_eq!(picture(&tree), "serve 120 –\n  main 120 –\n");
 }
 
 #[test]
 fn everything_from_the_callsites_up() {
     let f = orders();
-    let tree = callers(&f.session, &[], Direction::Callers, Metric::InUseObjects, "").unwrap();
+    let tree =
+        callers(&f.session, When::Now, &[], Direction::Callers, Metric::InUseObjects, "").unwrap();
     assert_eq!(value(tree.cum), 4.0);
     let children: Vec<_> =
         tree.children.iter().map(|c| (&*c.label.function, value(c.flat))).collect();
@@ -173,7 +178,8 @@ fn metrics_are_told_apart() {
     f.free(young);
     f.report();
     let of = |metric| {
-        callers(&f.session, &[], Direction::Callees, metric, "").map(|tree| value(tree.cum))
+        callers(&f.session, When::Now, &[], Direction::Callees, metric, "")
+            .map(|tree| value(tree.cum))
     };
     assert_eq!(of(Metric::InUseBytes), Some(100.0));
     assert_eq!(of(Metric::InUseObjects), Some(1.0));
@@ -197,7 +203,8 @@ fn filters_look_at_names_along_the_stack_and_at_the_callsites_place() {
     assert_eq!(filtered("http.rs"), (String::new(), 0.0), "a caller's place");
     assert_eq!(filtered("fill"), ("fill parse".into(), 427.0));
     assert_eq!(filtered("malloc"), (String::new(), 0.0), "behind the callsite");
-    let tree = callers(&f.session, &[], Direction::Callees, Metric::InUseBytes, "serve").unwrap();
+    let tree = callers(&f.session, When::Now, &[], Direction::Callees, Metric::InUseBytes, "serve")
+        .unwrap();
     assert_eq!(value(tree.cum), 120.0);
 }
 
@@ -239,7 +246,8 @@ fn a_tree_without_room_puts_the_small_together() {
         f.alloc(stack, 1_000);
     }
     f.report();
-    let tree = callers(&f.session, &[], Direction::Callees, Metric::InUseBytes, "").unwrap();
+    let tree =
+        callers(&f.session, When::Now, &[], Direction::Callees, Metric::InUseBytes, "").unwrap();
     let main = &tree.children[0];
     assert_eq!(&*main.children[0].label.function, "large");
     let rest = main.children.last().unwrap();
@@ -262,7 +270,7 @@ fn recursion_counts_once_from_its_innermost_call_up_and_its_outermost_down() {
     f.report();
     let tree = |direction| {
         let focus = [key(&f.session, "f")];
-        picture(&callers(&f.session, &focus, direction, Metric::InUseBytes, "").unwrap())
+        picture(&callers(&f.session, When::Now, &focus, direction, Metric::InUseBytes, "").unwrap())
     };
     assert_eq!(tree(Direction::Callers), "f 10 –\n  g 10 –\n    f 10 –\n      main 10 –\n");
     assert_eq!(tree(Direction::Callees), "f 10 –\n  g 10 –\n    f 10 –\n      leaf 10 10\n");
@@ -275,7 +283,8 @@ fn trees_end_at_64_levels() {
     let stack = f.stack(&deep.iter().map(String::as_str).collect::<Vec<_>>());
     f.alloc(stack, 1);
     f.report();
-    let tree = callers(&f.session, &[], Direction::Callees, Metric::InUseBytes, "").unwrap();
+    let tree =
+        callers(&f.session, When::Now, &[], Direction::Callees, Metric::InUseBytes, "").unwrap();
     let (mut node, mut depth) = (&tree, 0);
     while let Some(child) = node.children.first() {
         (node, depth) = (child, depth + 1);
@@ -294,7 +303,7 @@ fn whole_stacks_are_for_flamegraphs() {
     let s = &f.session;
     let lines = |focus: &[NodeKey], filter: &str| -> Vec<String> {
         let mut lines: Vec<String> =
-            stacks(s, focus, Direction::Callers, Metric::InUseBytes, filter)
+            stacks(s, When::Now, focus, Direction::Callers, Metric::InUseBytes, filter)
                 .iter()
                 .map(|(path, value)| {
                     let names: Vec<&str> = path.iter().map(|l| &*l.function).collect();
@@ -329,8 +338,8 @@ fn whole_stacks_are_those_of_the_tree_in_either_direction() {
         (vec!["parse", "fill"], Direction::Callees, 20.0),
     ] {
         let focus: Vec<NodeKey> = focus.iter().map(|name| key(s, name)).collect();
-        let tree = callers(s, &focus, direction, Metric::InUseBytes, "").unwrap();
-        let stacks = stacks(s, &focus, direction, Metric::InUseBytes, "");
+        let tree = callers(s, When::Now, &focus, direction, Metric::InUseBytes, "").unwrap();
+        let stacks = stacks(s, When::Now, &focus, direction, Metric::InUseBytes, "");
         assert_eq!((value(tree.cum), stacks.iter().map(|(_, v)| v).sum()), (sum, sum));
     }
 }
@@ -339,9 +348,9 @@ fn whole_stacks_are_those_of_the_tree_in_either_direction() {
 fn a_tree_grows_where_it_is_open() {
     let f = orders();
     let s = &f.session;
-    let whole = callers(s, &[], Direction::Callees, Metric::InUseBytes, "").unwrap();
+    let whole = callers(s, When::Now, &[], Direction::Callees, Metric::InUseBytes, "").unwrap();
     let mut seen = Vec::new();
-    let some = tree(s, &[], Direction::Callees, Metric::InUseBytes, "", |branch| {
+    let some = tree(s, When::Now, &[], Direction::Callees, Metric::InUseBytes, "", |branch| {
         seen.push((branch.depth, branch.share));
         branch.depth < 2 && branch.share > 0.5
     });
@@ -383,7 +392,7 @@ fn parts_of_the_rows_are_parts_of_the_whole() {
         for descending in [true, false] {
             for filter in ["", "1"] {
                 let question =
-                    Question { sort, descending, filter: filter.into(), ..Question::default() };
+                    Question { sort, descending, filter: filter.into(), when: When::Now };
                 let whole = callsites(s, &question);
                 assert_eq!((whole.first, whole.len, whole.of), (0, whole.rows.len(), 200));
                 check_order(&whole, &question);
@@ -521,7 +530,7 @@ proptest::proptest! {
             proptest::prop_assert!(close(rows, truth), "{rows} is not {truth}");
             proptest::prop_assert!(close(value(all.total.in_use_bytes), truth));
             proptest::prop_assert!(close(value(f.session.in_use()), truth));
-            let flames = stacks(&f.session, &[], Direction::Callers, Metric::InUseBytes, "");
+            let flames = stacks(&f.session, When::Now, &[], Direction::Callers, Metric::InUseBytes, "");
             proptest::prop_assert!(close(flames.iter().map(|(_, v)| v).sum(), truth));
             let some = callsites(&f.session, &Question { filter: filter.clone(), ..Question::default() });
             proptest::prop_assert!(some.rows.len() <= all.rows.len());
@@ -530,11 +539,11 @@ proptest::proptest! {
                 proptest::prop_assert!(all.rows.contains(row));
             }
             for direction in [Direction::Callers, Direction::Callees] {
-                let tree = callers(&f.session, &[], direction, Metric::InUseBytes, "").unwrap();
+                let tree = callers(&f.session, When::Now, &[], direction, Metric::InUseBytes, "").unwrap();
                 proptest::prop_assert!(close(value(tree.cum), truth));
                 check(&tree, direction);
                 for row in &all.rows {
-                    let tree = callers(&f.session, &[row.key], direction, Metric::InUseBytes, "").unwrap();
+                    let tree = callers(&f.session, When::Now, &[row.key], direction, Metric::InUseBytes, "").unwrap();
                     check(&tree, direction);
                     if direction == Direction::Callers {
                         let row = value(row.figures.in_use_bytes);

@@ -11,9 +11,10 @@
 //! recursion counts once. From there the tree is grown ([`super::grow`]).
 
 use super::grow::Grower;
+use super::numbers::Numbers;
 use super::select::Filter;
 use super::sums::{of_metric, value};
-use super::{Direction, Label, Metric, Node, NodeKey};
+use super::{Direction, Label, Metric, Node, NodeKey, When};
 use crate::session::Session;
 use rustc_hash::FxHashMap;
 
@@ -22,12 +23,13 @@ use rustc_hash::FxHashMap;
 #[must_use]
 pub fn callers(
     session: &Session,
+    when: When,
     focus: &[NodeKey],
     direction: Direction,
     metric: Metric,
     filter: &str,
 ) -> Option<Node> {
-    tree(session, focus, direction, metric, filter, |_| true)
+    tree(session, when, focus, direction, metric, filter, |_| true)
 }
 
 /// A node that others may be grown below.
@@ -46,6 +48,7 @@ pub struct Branch {
 #[must_use]
 pub fn tree(
     session: &Session,
+    when: When,
     focus: &[NodeKey],
     direction: Direction,
     metric: Metric,
@@ -54,7 +57,8 @@ pub fn tree(
 ) -> Option<Node> {
     let picks = select(session, focus, direction, filter)?;
     let root = focus.last().copied();
-    Some(Grower::new(session, direction, metric, &picks).grow(root, &mut open))
+    let numbers = Numbers::of(session, when);
+    Some(Grower::new(&numbers, direction, metric, &picks).grow(root, &mut open))
 }
 
 /// The callstacks that [`callers`] has in its tree, whole: root first, with the
@@ -62,17 +66,18 @@ pub fn tree(
 #[must_use]
 pub fn stacks(
     session: &Session,
+    when: When,
     focus: &[NodeKey],
     direction: Direction,
     metric: Metric,
     filter: &str,
 ) -> Vec<(Vec<Label>, f64)> {
     let book = session.book();
+    let numbers = Numbers::of(session, when);
     let picks = select(session, focus, direction, filter).unwrap_or_default();
     let mut by_path: FxHashMap<&[u32], f64> = FxHashMap::default();
     for pick in picks {
-        let value =
-            value(&of_metric(&session.numbers()[pick.stack as usize].totals, metric), metric);
+        let value = value(&of_metric(numbers.stack(pick.stack), metric), metric);
         if value > 0.0 {
             *by_path.entry(&book.stacks()[pick.stack as usize].path).or_default() += value;
         }

@@ -9,7 +9,11 @@
 use heaptop_protocol::event::Cause;
 use heaptop_protocol::ids::{BlockId, ThreadId};
 use heaptop_protocol::message::LiveBlock;
-use heaptop_protocol::{estimate::Interval, event::Moment};
+use heaptop_protocol::{
+    estimate::{Interval, Weight},
+    event::Moment,
+    totals::Total,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Most blocks that are kept, 340 MB with the table's spare room.
@@ -22,8 +26,6 @@ pub struct Block {
     pub born_ns: u64,
     /// G before it.
     pub born_clock: u64,
-    /// G when it was first seen here: its birth, or the snapshot that listed it.
-    pub seen_clock: u64,
     /// The thread that allocated it.
     pub thread: ThreadId,
     /// Its callstack's place in the session.
@@ -32,23 +34,37 @@ pub struct Block {
     pub size: u64,
     /// Samples in it.
     pub n_samples: u64,
-    /// R at its birth.
+    /// R that it stands for: that of its birth, or a coarser one that the agent has
+    /// thinned it to.
     pub interval: Interval,
+    /// R that it had when it was first heard of.
+    heard: Interval,
     /// How it was born.
     pub cause: Cause,
     /// Where it lies.
     pub address: u64,
     /// Whether it is still young.
     pub young: bool,
+    /// Whether it was born young.
+    pub born_young: bool,
+    /// Whether a snapshot told of it that began after its birth.
+    pub listed: bool,
     /// The last snapshot it is known from, by listing or by birth.
     snapshot: u32,
 }
 
 impl Block {
-    /// Objects it stands for.
+    /// What it stands for.
     #[must_use]
-    pub fn weight(&self) -> f64 {
-        self.interval.weight(self.size).objects
+    pub fn weight(&self) -> Weight {
+        self.interval.weight(self.size)
+    }
+
+    /// Objects that it stood for when it was first heard of: lifetimes count it so from
+    /// beginning to end.
+    #[must_use]
+    pub fn weight_as_heard(&self) -> f64 {
+        self.heard.weight(self.size).objects
     }
 }
 
@@ -58,12 +74,27 @@ struct Snapshot {
     begin: Moment,
     listed: u64,
     dead: FxHashSet<BlockId>,
+    /// A block that was known is listed with a coarser R: the agent has thinned.
+    thinned: bool,
+}
+
+/// What a snapshot showed at its end.
+#[derive(Debug)]
+pub struct Shown {
+    /// When it began.
+    pub begin: Moment,
+    /// Blocks that are gone.
+    pub gone: Vec<Block>,
+    /// The agent has thinned its blocks: those that are gone may live, and others stand
+    /// for them.
+    pub thinned: bool,
 }
 
 /// The living.
 #[derive(Debug, Default)]
 pub struct Blocks {
     living: FxHashMap<BlockId, Block>,
+    total: Total,
     snapshot: Option<Snapshot>,
     snapshots: u32,
     /// Blocks that found no room here.
@@ -82,10 +113,16 @@ impl Blocks {
         self.living.len()
     }
 
+    /// What they stand for together.
+    #[must_use]
+    pub const fn total(&self) -> &Total {
+        &self.total
+    }
+
     /// A birth, of callstack `stack`. Whether the block is new here. A block's
     /// events keep their order, so it cannot be dead already.
     pub fn birth(&mut self, block: &LiveBlock, stack: u32) -> bool {
-        self.insert(block, stack, block.born_clock)
+        self.insert(block, stack, false)
     }
 
     /// A promotion.
@@ -102,13 +139,16 @@ impl Blocks {
         {
             snapshot.dead.insert(id);
         }
-        self.living.remove(&id)
+        let block = self.living.remove(&id)?;
+        self.total.sub(&block.weight());
+        Some(block)
     }
 
     /// A snapshot begins; one that was under way is void.
     pub fn begin(&mut self, begin: Moment) {
         self.snapshots = self.snapshots.wrapping_add(1);
-        self.snapshot = Some(Snapshot { begin, listed: 0, dead: FxHashSet::default() });
+        self.snapshot =
+            Some(Snapshot { begin, listed: 0, dead: FxHashSet::default(), thinned: false });
     }
 
     /// A block is listed. When the snapshot began, if the block is new here.
@@ -120,13 +160,21 @@ impl Blocks {
             known.snapshot = self.snapshots;
             // A promotion wins over what was listed before it.
             known.young &= block.young;
+            if block.interval > known.interval {
+                self.total.sub(&known.weight());
+                self.total.add(&block.interval.weight(known.size));
+                known.interval = block.interval;
+                known.n_samples = block.n_samples;
+                snapshot.thinned = true;
+            }
             return None;
         }
-        (!self.is_dead(block.id) && self.insert(block, stack, begin.clock)).then_some(begin)
+        let late = block.born_ns < begin.time_ns;
+        (!self.is_dead(block.id) && self.insert(block, stack, late)).then_some(begin)
     }
 
-    /// The snapshot ends: when it began, and the blocks that are gone.
-    pub fn end(&mut self, announced: u64) -> Option<(Moment, Vec<(BlockId, Block)>)> {
+    /// The snapshot ends.
+    pub fn end(&mut self, announced: u64) -> Option<Shown> {
         let snapshot = self.snapshot.take()?;
         let mut gone = Vec::new();
         if snapshot.listed >= announced {
@@ -134,19 +182,20 @@ impl Blocks {
             self.living.retain(|id, block| {
                 let lives = block.snapshot == current || id.0 >= snapshot.begin.seq;
                 if !lives {
-                    gone.push((*id, *block));
+                    self.total.sub(&block.weight());
+                    gone.push(*block);
                 }
                 lives
             });
         }
-        Some((snapshot.begin, gone))
+        Some(Shown { begin: snapshot.begin, gone, thinned: snapshot.thinned })
     }
 
     fn is_dead(&self, id: BlockId) -> bool {
         self.snapshot.as_ref().is_some_and(|s| s.dead.contains(&id))
     }
 
-    fn insert(&mut self, block: &LiveBlock, stack: u32, seen_clock: u64) -> bool {
+    fn insert(&mut self, block: &LiveBlock, stack: u32, listed: bool) -> bool {
         if self.living.len() >= MOST_BLOCKS {
             self.refused += 1;
             return false;
@@ -155,21 +204,24 @@ impl Blocks {
         let new = Block {
             born_ns: block.born_ns,
             born_clock: block.born_clock,
-            seen_clock: seen_clock.max(block.born_clock),
             thread: block.thread,
             stack,
             size: block.size,
             n_samples: block.n_samples,
             interval: block.interval,
+            heard: block.interval,
             cause: block.cause,
             address: block.address,
             young: block.young,
+            born_young: block.born_young,
+            listed,
             snapshot,
         };
         match self.living.entry(block.id) {
             // An id comes twice from a broken peer alone: the first stands.
             std::collections::hash_map::Entry::Occupied(_) => false,
             std::collections::hash_map::Entry::Vacant(room) => {
+                self.total.add(&new.weight());
                 room.insert(new);
                 true
             }

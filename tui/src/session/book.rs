@@ -112,6 +112,7 @@ pub struct Book {
     search: Search,
     wanted: Vec<Frame>,
     frames_held: usize,
+    regrouped: u64,
     /// Callstacks that found no room here.
     pub refused: u64,
 }
@@ -158,6 +159,12 @@ impl Book {
     pub(super) fn count_anew(&mut self, stack: u32) {
         let stack = &self.stacks[stack as usize];
         self.groups.count_anew(stack.group, stack.place);
+    }
+
+    /// Changes when callstacks that were known have come to other groups.
+    #[must_use]
+    pub const fn regrouped(&self) -> u64 {
+        self.regrouped
     }
 
     /// Frames not handed out before.
@@ -377,6 +384,7 @@ impl Book {
     }
 
     fn leave_group(&mut self, at: u32) {
+        self.regrouped += 1;
         let stack = &self.stacks[at as usize];
         let place = stack.place;
         if let Some(moved) = self.groups.leave(stack.group, place) {

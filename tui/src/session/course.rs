@@ -1,5 +1,6 @@
 //! The target as a whole, over time.
 
+use super::book::MOST_STACKS;
 use super::estimate::{self, Sight};
 use super::figures::Estimate;
 use super::window::Steps;
@@ -22,6 +23,9 @@ const MOST_POINTS: usize = 1 << 16;
 
 /// Most changes of R that are remembered: two a second.
 const MOST_INTERVALS: usize = 40;
+/// Most changes of R, and most times without sampling, that are remembered of all the
+/// past; then neighbours become one.
+const MOST_CHANGES: usize = 4096;
 
 /// What a former status said.
 #[derive(Debug, Clone, Copy)]
@@ -46,8 +50,16 @@ pub struct Course {
     intervals: VecDeque<(u64, Interval)>,
     /// When sampling was last known to be off.
     off_ns: Option<u64>,
+    /// What R was until when: in force, and the coarsest of any block. In order of time.
+    former_intervals: Vec<(u64, Interval, Interval)>,
+    /// From when to when sampling was off. In order of time.
+    offs: Vec<(u64, u64)>,
     history: Vec<HistoryPoint>,
     peak: Option<(u64, Total)>,
+    /// What callstacks had in use then.
+    peak_table: Vec<(u32, Total)>,
+    /// A table that has not come as a whole: of when, and what came.
+    coming_peak: (u64, Vec<(u32, Total)>),
 }
 
 impl Course {
@@ -60,8 +72,12 @@ impl Course {
             coarsest: None,
             intervals: VecDeque::new(),
             off_ns: None,
+            former_intervals: Vec::new(),
+            offs: Vec::new(),
             history: Vec::new(),
             peak: None,
+            peak_table: Vec::new(),
+            coming_peak: (0, Vec::new()),
         }
     }
 
@@ -87,6 +103,7 @@ impl Course {
         if status.sampling != Sampling::On {
             self.off_ns = Some(time_ns);
         }
+        self.remember(status);
         let spaced = |last: &Former| time_ns >= last.time_ns.saturating_add(SECOND_NS / 2);
         if self.former.back().is_none_or(spaced) {
             let from = time_ns.saturating_sub(RATE_WINDOW_NS);
@@ -101,6 +118,55 @@ impl Course {
             });
         }
         self.status = Some(*status);
+    }
+
+    /// For questions about the past.
+    fn remember(&mut self, status: &Status) {
+        let time_ns = status.at.time_ns;
+        let (now, all) = (status.interval, status.coarsest.max(status.interval));
+        match self.former_intervals.last_mut() {
+            Some((until, r, coarsest)) if (*r, *coarsest) == (now, all) => *until = time_ns,
+            _ => self.former_intervals.push((time_ns, now, all)),
+        }
+        if self.former_intervals.len() > MOST_CHANGES {
+            let mut pairs = Vec::with_capacity(MOST_CHANGES);
+            for pair in self.former_intervals.chunks(2) {
+                let both = pair.iter().copied().reduce(|a, b| (b.0, a.1.max(b.1), a.2.max(b.2)));
+                pairs.extend(both);
+            }
+            self.former_intervals = pairs;
+        }
+        let before = self.status.map(|before| (before.at.time_ns, before.sampling));
+        if status.sampling != Sampling::On {
+            let from = before.map_or(time_ns, |(from, _)| from);
+            let full = self.offs.len() >= MOST_CHANGES;
+            match self.offs.last_mut() {
+                Some((_, to)) if *to >= from || full => *to = time_ns,
+                _ => self.offs.push((from, time_ns)),
+            }
+        } else if let (Some((_, Sampling::Paused | Sampling::Stopped)), Some((_, to))) =
+            (before, self.offs.last_mut())
+        {
+            *to = time_ns;
+        }
+    }
+
+    /// Whether sampling was off for a part of the time.
+    pub(super) fn was_off(&self, from_ns: u64, to_ns: u64) -> bool {
+        self.offs.iter().any(|&(from, to)| from < to_ns && from_ns < to)
+    }
+
+    /// The coarsest R that a block born in a stretch of time may have been sampled with;
+    /// of all that lived by its end where it begins with 0. `None` before any status.
+    pub(super) fn coarsest_between(&self, from_ns: u64, to_ns: u64) -> Option<Interval> {
+        let first = self.former_intervals.partition_point(|(until, ..)| *until < from_ns);
+        let after = self.former_intervals.partition_point(|(until, ..)| *until < to_ns);
+        let within =
+            self.former_intervals.get(first..=after).or(self.former_intervals.get(first..));
+        let all = |(_, r, coarsest): &(u64, Interval, Interval)| {
+            if from_ns == 0 { *coarsest } else { *r }
+        };
+        within?.iter().map(all).max()
     }
 
     pub(super) fn history_is(&mut self, history: History) {
@@ -127,8 +193,24 @@ impl Course {
         }
     }
 
-    pub(super) fn peak_is(&mut self, peak: &Peak) {
+    /// A peak, or a part of its table, by callstacks' places.
+    pub(super) fn peak_is(&mut self, peak: &Peak, mut part: Vec<(u32, Total)>) {
         self.peak = Some((peak.time_ns, sane::total(&peak.in_use)));
+        if self.coming_peak.0 != peak.time_ns {
+            self.coming_peak = (peak.time_ns, Vec::new());
+        }
+        let coming = &mut self.coming_peak.1;
+        let room = MOST_STACKS.saturating_sub(coming.len());
+        part.truncate(room);
+        coming.append(&mut part);
+        if !peak.more {
+            self.peak_table = std::mem::take(coming);
+        }
+    }
+
+    /// What callstacks had in use at the peak, by their places.
+    pub(super) fn peak_table(&self) -> &[(u32, Total)] {
+        &self.peak_table
     }
 
     pub(super) const fn status(&self) -> Option<&Status> {

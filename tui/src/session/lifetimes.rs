@@ -14,9 +14,12 @@ const NARROWEST_NS: u64 = 1 << 20;
 /// Where a block's way through a survival curve begins or ends, other than at
 /// birth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Turn {
+pub enum Turn {
+    /// It died.
     Death,
+    /// It was first seen, after its birth.
     Entry,
+    /// It was last seen alive.
     Loss,
 }
 
@@ -26,7 +29,12 @@ struct ByAge(Vec<((u16, Turn), Mass)>);
 
 impl ByAge {
     fn add(&mut self, turn: Turn, age_ns: u64, w: f64) {
-        let place = (bucket(age_ns), turn);
+        self.add_at(turn, bucket(age_ns), w);
+    }
+
+    /// A turn at an age in this bucket.
+    fn add_at(&mut self, turn: Turn, bucket: u16, w: f64) {
+        let place = (bucket, turn);
         let at = match self.0.binary_search_by_key(&place, |(place, _)| *place) {
             Ok(at) => at,
             Err(at) => {
@@ -35,6 +43,43 @@ impl ByAge {
             }
         };
         self.0[at].1.add(w);
+    }
+
+    fn add_masses_to(&self, table: &mut Table) {
+        for &((bucket, turn), mass) in &self.0 {
+            match turn {
+                Turn::Death => table.died(bucket, mass),
+                Turn::Entry => table.entered(bucket, mass),
+                Turn::Loss => table.censored(bucket, mass),
+            }
+        }
+    }
+}
+
+/// Turns by age of blocks that have all made their last one.
+#[derive(Debug, Clone, Default)]
+pub struct Ages {
+    turns: ByAge,
+    n_deaths: u64,
+    n_blocks: u64,
+}
+
+impl Ages {
+    /// A block is followed from an age, if not from its birth, to its last turn.
+    pub fn add(&mut self, entry: Option<u16>, (turn, bucket): (Turn, u16), w: f64) {
+        if let Some(entry) = entry {
+            self.turns.add_at(Turn::Entry, entry, w);
+        }
+        self.turns.add_at(turn, bucket, w);
+        self.n_deaths += u64::from(turn == Turn::Death);
+        self.n_blocks += 1;
+    }
+
+    /// Adds it all to a group's table.
+    pub fn add_to(&self, table: &mut Table) {
+        self.turns.add_masses_to(table);
+        table.n_deaths += self.n_deaths;
+        table.n_blocks += self.n_blocks;
     }
 }
 
@@ -131,13 +176,7 @@ impl Lifetimes {
 
     /// Adds it all to a group's table, as of `now_ns`.
     pub fn add_to(&self, table: &mut Table, now_ns: u64) {
-        for &((bucket, turn), mass) in &self.turns.0 {
-            match turn {
-                Turn::Death => table.died(bucket, mass),
-                Turn::Entry => table.entered(bucket, mass),
-                Turn::Loss => table.censored(bucket, mass),
-            }
-        }
+        self.turns.add_masses_to(table);
         for slot in &self.living {
             let born = slot.from_ns + (slot.to_ns - slot.from_ns) / 2;
             table.censored(bucket(now_ns.saturating_sub(born)), slot.mass);

@@ -8,7 +8,8 @@
 //!                   ├─ numbers    per callstack: totals, changes, lifetimes
 //!                   ├─ blocks     the living, by id
 //!                   ├─ lives      those that are over: what looks back needs them
-//!                   └─ course     status over time: rates, costs, history, peak
+//!                   ├─ course     status over time: rates, costs, history, peak
+//!                   └─ then       numbers of another moment, when somebody asks
 //!                        ▲
 //!                      query      (rows and trees; intervals from `estimate`)
 //! ```
@@ -25,6 +26,7 @@
 pub mod blocks;
 pub mod book;
 pub mod callsite;
+mod clock;
 pub mod course;
 pub mod estimate;
 pub mod figures;
@@ -38,13 +40,16 @@ pub mod names;
 mod past;
 pub mod sane;
 mod search;
+pub mod then;
+pub mod when;
 pub mod window;
 
 #[cfg(test)]
 mod tests;
 
-use blocks::Blocks;
+use blocks::{Blocks, Shown};
 use book::Book;
+use clock::Clock;
 use course::Course;
 use figures::Estimate;
 use heaptop_protocol::event::{Event, Moment};
@@ -52,7 +57,7 @@ use heaptop_protocol::ids::{StackId, ThreadId};
 use heaptop_protocol::message::{
     FromAgent, Hello, LiveBlock, Mark, SnapshotBlocks, SnapshotEnd, Status, Thread, TotalsUpdate,
 };
-use heaptop_protocol::totals::{StackTotals, Total, Totals};
+use heaptop_protocol::totals::{StackInUse, StackTotals, Total, Totals};
 use lifetimes::Lifetimes;
 use lives::{End, Life, Lives};
 use rustc_hash::FxHashMap;
@@ -125,6 +130,17 @@ pub(crate) struct Everything {
     lived: Vec<u64>,
 }
 
+/// What had happened when the viewer came: all that happened since is added to it.
+#[derive(Debug)]
+pub(crate) struct Base {
+    /// When the first snapshot ended.
+    at: Moment,
+    /// By callstack, of those that have any.
+    totals: Vec<(u32, Totals)>,
+    /// Of all together.
+    allocated: Total,
+}
+
 /// The highest moment of the target.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PeakView {
@@ -160,6 +176,14 @@ pub struct Session {
     blind_from_ns: Option<u64>,
     /// G at that time.
     blind_from_clock: u64,
+    /// From when to when events were lost: from the last before to the end of the
+    /// snapshot that repaired it. In order of time.
+    blind: Vec<(u64, u64)>,
+    clock: Clock,
+    base: Option<Base>,
+    /// Births since the base that were heard of.
+    heard_born: Total,
+    then: then::Kept,
     dropped: u64,
     unknown: u64,
 }
@@ -193,6 +217,11 @@ impl Session {
             now_clock: 0,
             blind_from_ns: None,
             blind_from_clock: 0,
+            blind: Vec::new(),
+            clock: Clock::default(),
+            base: None,
+            heard_born: Total::default(),
+            then: then::Kept::default(),
             dropped: 0,
             unknown: 0,
         }
@@ -261,7 +290,11 @@ impl Session {
             }
             FromAgent::SnapshotEnd(end) => self.snapshot_ends(end),
             FromAgent::History(history) => self.course.history_is(history),
-            FromAgent::Peak(peak) => self.course.peak_is(&peak),
+            FromAgent::Peak(peak) => {
+                let one = |s: &StackInUse| (self.stack(s.stack), sane::total(&s.in_use));
+                let table = peak.stacks.iter().map(one).collect();
+                self.course.peak_is(&peak, table);
+            }
             FromAgent::Dropped(dropped) => {
                 self.dropped = self.dropped.saturating_add(dropped.events);
                 if self.blind_from_ns.is_none() {
@@ -304,6 +337,7 @@ impl Session {
     fn see(&mut self, at: Moment) {
         self.now_ns = self.now_ns.max(at.time_ns);
         self.now_clock = self.now_clock.max(at.clock);
+        self.clock.see(at.time_ns, at.clock);
     }
 
     fn fit_numbers(&mut self) {
@@ -322,14 +356,18 @@ impl Session {
                 let stack = self.stack(e.stack);
                 let block = LiveBlock::from(e);
                 if self.blocks.birth(&block, stack) {
-                    let w = e.interval.weight(e.size).objects;
+                    let w = e.interval.weight(e.size);
+                    if self.base.is_some() {
+                        self.heard_born.add(&w);
+                    }
+                    let w = w.objects;
                     self.live(stack, |lives| lives.enter(e.at.time_ns, e.at.time_ns, w));
                 }
             }
             Event::Promote(e) => self.blocks.promote(e.id),
             Event::Dealloc(e) => {
                 if let Some(block) = self.blocks.death(e.id) {
-                    let w = block.weight();
+                    let w = block.weight_as_heard();
                     self.lives.add(&Life::freed(&block, e));
                     self.live(block.stack, |lives| lives.die(block.born_ns, e.at.time_ns, w));
                 }
@@ -362,21 +400,45 @@ impl Session {
     fn snapshot_ends(&mut self, end: SnapshotEnd) {
         self.see(end.at);
         self.synced = true;
-        let Some((begin, gone)) = self.blocks.end(end.blocks) else { return };
+        let Some(Shown { begin, gone, thinned }) = self.blocks.end(end.blocks) else { return };
         let blind_from = self.blind_from_ns.take();
-        for (id, block) in gone {
-            let w = block.weight();
-            if let Some(from) = blind_from {
+        if let Some(from) = blind_from {
+            let full = self.blind.len() >= MOST_NOTICES;
+            match self.blind.last_mut() {
+                Some((_, to)) if *to >= from || full => *to = end.at.time_ns,
+                _ => self.blind.push((from, end.at.time_ns)),
+            }
+        }
+        if self.base.is_none() {
+            let totals = self.numbers.iter().map(|numbers| numbers.totals).enumerate();
+            self.base = Some(Base {
+                at: end.at,
+                totals: totals
+                    .filter(|(_, t)| t.allocated.n > 0)
+                    .map(|(i, t)| (i as u32, t))
+                    .collect(),
+                allocated: self.whole().allocated,
+            });
+        }
+        for block in gone {
+            let w = block.weight_as_heard();
+            // Where the agent has thinned, who is gone is among those that others stand
+            // for by now: it has no life of its own.
+            let store = |lives: &mut Lives, ended, clock: u64, end| {
+                if !thinned {
+                    lives.add(&Life::ended(&block, ended, clock.max(block.born_clock), end));
+                }
+            };
+            if let Some(from) = blind_from.filter(|_| !thinned) {
                 // It died between the last event before the loss and the
                 // snapshot: the middle is as good as any moment.
                 let died = from.midpoint(begin.time_ns).max(block.born_ns);
-                let clock = self.blind_from_clock.midpoint(begin.clock).max(block.seen_clock);
-                self.lives.add(&Life::ended(id, &block, died, clock, End::Unseen));
+                let clock = self.blind_from_clock.midpoint(begin.clock);
+                store(&mut self.lives, died, clock, End::Unseen);
                 self.live(block.stack, |lives| lives.die(block.born_ns, died, w));
             } else {
-                let (time, clock) = (begin.time_ns, begin.clock.max(block.seen_clock));
-                self.lives.add(&Life::ended(id, &block, time, clock, End::Lost));
-                self.live(block.stack, |lives| lives.lose(block.born_ns, time, w));
+                store(&mut self.lives, begin.time_ns, begin.clock, End::Lost);
+                self.live(block.stack, |lives| lives.lose(block.born_ns, begin.time_ns, w));
             }
         }
     }

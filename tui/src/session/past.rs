@@ -4,12 +4,13 @@
 //! what happened since the viewer came: what was before is unknown, not zero.
 
 use super::Session;
-use super::estimate::change;
+use super::blocks::Block;
 use super::estimate::curve::Curve;
 use super::estimate::survival::{Mass, Table, bucket};
 use super::estimate::what_if::{Blur, what_if};
-use super::figures::{Change, Followed, Ratio};
-use super::lives::{End, Life, Lives};
+use super::estimate::{self, change};
+use super::figures::{Change, Estimate, Followed, Ratio};
+use super::lives::{End, Lives};
 use heaptop_protocol::estimate::{Interval, Weight};
 use heaptop_protocol::totals::Total;
 
@@ -64,17 +65,36 @@ impl Session {
         &self.lives
     }
 
-    /// From and to when.
-    #[must_use]
-    pub fn span(&self) -> Option<(u64, u64)> {
-        let from = self.lives.since()?.time_ns;
-        (from < self.now_ns).then_some((from, self.now_ns))
-    }
-
     /// Latest G heard of, in bytes.
     #[must_use]
     pub const fn now_clock(&self) -> u64 {
         self.now_clock
+    }
+
+    /// Whether events were lost in a part of the time, or what was lost was not repaired
+    /// yet: what was born then may be unknown.
+    #[must_use]
+    pub fn was_blind(&self, from_ns: u64, to_ns: u64) -> bool {
+        let open = self.blind_from_ns.map(|from| (from, u64::MAX));
+        let spans = self.blind.iter().copied().chain(open);
+        spans.into_iter().any(|(from, to)| from <= to_ns && from_ns < to)
+    }
+
+    /// What the agent's totals hold beyond what was heard of block by block, in bytes in
+    /// use and in bytes allocated: events that were lost on their way here. `None` where
+    /// none were.
+    #[must_use]
+    pub fn unattributed(&self) -> Option<(Estimate, Estimate)> {
+        let (status, base) = (self.status()?, self.base.as_ref()?);
+        if self.dropped == 0 && self.blocks.refused == 0 {
+            return None;
+        }
+        let sight = self.course.sight();
+        let mut heard = base.allocated;
+        heard.merge(&self.heard_born);
+        let in_use = status.totals.in_use.since(self.blocks.total());
+        let allocated = status.totals.allocated.since(&heard);
+        Some((estimate::bytes(&in_use, sight), estimate::bytes(&allocated, sight)))
     }
 
     /// What of the wanted callstacks came and went between two times, in nanoseconds
@@ -87,22 +107,23 @@ impl Session {
         wanted: impl Fn(u32) -> bool,
     ) -> Option<Turnover> {
         self.lives.since().filter(|since| since.time_ns <= from_ns)?;
+        let (from_us, to_us) = (from_ns / 1000, to_ns / 1000);
         let mut turnover = Turnover::default();
         let mut book = |born: u64, ended: Option<u64>, stack: u32, weight: &dyn Fn() -> Weight| {
             let alive = |at: u64| born <= at && ended.is_none_or(|ended| at < ended);
-            let (before, after) = (alive(from_ns), alive(to_ns));
+            let (before, after) = (alive(from_us), alive(to_us));
             if before != after && wanted(stack) {
                 let set = if after { &mut turnover.gained } else { &mut turnover.lost };
                 set.add(&weight());
             }
         };
-        for life in self.lives.over() {
+        for life in self.lives.iter() {
             // Who was lost sight of is not known to be dead.
-            let ended = (life.end != End::Lost).then_some(life.ended_ns);
-            book(life.born_ns, ended, life.stack, &|| life.weight());
+            let ended = life.end.is_death().then_some(life.ended_us);
+            book(life.born_us, ended, life.stack, &|| life.weight());
         }
         for (_, block) in self.blocks.iter() {
-            book(block.born_ns, None, block.stack, &|| block.interval.weight(block.size));
+            book(block.born_ns / 1000, None, block.stack, &|| block.weight());
         }
         Some(turnover)
     }
@@ -127,10 +148,10 @@ impl Session {
         // for those of a time when R was coarser, as long as hardly any of these were
         // seen: so they count as all others while blocks are effectively few.
         let (mut w, mut w2) = (0.0, 0.0);
-        let over = self.lives.over().iter().filter(|life| taken(life.size, life.stack));
+        let over = self.lives.iter().filter(|life| taken(life.size, life.stack));
         let living = || self.blocks.iter().map(|(_, b)| b).filter(|b| taken(b.size, b.stack));
-        let weights = over.clone().map(Life::weight);
-        for weight in weights.chain(living().map(|b| b.interval.weight(b.size))) {
+        let weights = over.clone().map(|life| life.weight());
+        for weight in weights.chain(living().map(Block::weight)) {
             w += weight.bytes;
             w2 += weight.bytes * weight.bytes;
         }
@@ -140,17 +161,19 @@ impl Session {
             w: w.bytes,
             w2: if many { w.bytes_variance } else { w.bytes * w.bytes },
         };
-        let enter = |table: &mut Table, born: u64, seen: u64, mass: Mass| {
+        // A birth is known to 4 KiB: nobody enters later than it leaves.
+        let enter = |table: &mut Table, listed: bool, us: u64, born: u64, leaves: u16, mass| {
+            let seen = self.lives.first_seen(listed, us).map_or(born, |seen| seen.clock);
             let seen = if born < since { seen.max(since) } else { seen };
             if seen > born {
-                table.entered(bucket(seen - born), mass);
+                table.entered(bucket(seen - born).min(leaves), mass);
             }
             table.n_blocks += 1;
         };
         for life in over {
             let mass = mass(life.weight());
-            enter(&mut table, life.born_clock, life.seen_clock, mass);
-            let age = bucket(life.ended_clock.saturating_sub(life.born_clock));
+            let age = life.clock_age;
+            enter(&mut table, life.listed, life.born_us, life.born_clock, age, mass);
             if life.end == End::Lost {
                 table.censored(age, mass);
                 continue;
@@ -160,14 +183,15 @@ impl Session {
             dead += mass.w;
             elsewhere += if life.end == End::Freed { 0.0 } else { mass.w };
         }
-        for block in living() {
-            let mass = mass(block.interval.weight(block.size));
-            enter(&mut table, block.born_clock, block.seen_clock, mass);
-            table.censored(bucket(self.now_clock.saturating_sub(block.born_clock)), mass);
+        for b in living() {
+            let mass = mass(b.weight());
+            let age = bucket(self.now_clock.saturating_sub(b.born_clock));
+            enter(&mut table, b.listed, b.born_ns / 1000, b.born_clock, age, mass);
+            table.censored(age, mass);
         }
         let own = self.hello.as_ref().map(|hello| {
             let totals = self.totals_of(&wanted);
-            (hello.nursery_bytes, super::estimate::share(&totals.promoted, &totals.minor))
+            (hello.nursery_bytes, estimate::share(&totals.promoted, &totals.minor))
         });
         let share = if dead > 0.0 { elsewhere / dead } else { 0.0 };
         let bytes = UNBOOKED_BYTES * self.threads.len().max(1) as f64;
@@ -308,7 +332,7 @@ mod tests {
         f.pass(1.0);
         let grown = |f: &Fixture| f.session.growth(from, f.time_ns, |_| true);
         assert_eq!(grown(&f), Change::Exact { value: -100.0 });
-        assert_eq!(f.session.lives_over().over()[0].end, End::Unseen);
+        assert_eq!(f.session.lives_over().iter().next().unwrap().end, End::Unseen);
         f.free(b);
         f.pass(1.0);
         assert_eq!(grown(&f), Change::Exact { value: -110.0 });

@@ -201,7 +201,7 @@ fn pad_to(line: &mut Line<'static>, x: u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::figures::{Estimate, Lifetime, Ratio};
+    use crate::session::figures::{Change, Estimate, Lifetime, Ratio};
 
     fn about(value: f64, samples: u64) -> Estimate {
         Estimate::Interval { value, low: value * 0.9, high: value * 1.2, samples }
@@ -218,6 +218,7 @@ mod tests {
             promoted: Ratio::Interval { value: 0.001, low: 0.0005, high: 0.002, samples: 700 },
             short_lived: Ratio::Interval { value: 0.999, low: 0.998, high: 0.9995, samples: 700 },
             lifetime: Lifetime::Median { ns: 4e5, low_ns: 3.8e5, high_ns: 4.1e5, samples: 80 },
+            growth: Change::Unknown,
             trend: vec![1.0, 2.0, 4.0, 8.0],
         }
     }

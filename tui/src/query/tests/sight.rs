@@ -33,7 +33,8 @@ fn lost_births_leave_one_side_of_every_sum() {
         let sums = |s: &Session| {
             let table = callsites(s, &Question::default());
             assert_eq!(names(&table), ["other", "one"]);
-            let tree = callers(s, &[], Direction::Callees, Metric::AllocatedBytes, "").unwrap();
+            let tree =
+                callers(s, When::Now, &[], Direction::Callees, Metric::AllocatedBytes, "").unwrap();
             let mut sums = estimates(&table);
             sums.extend([s.in_use(), s.allocated_rate(), s.peak().unwrap().in_use, tree.cum]);
             sums

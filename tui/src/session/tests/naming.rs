@@ -37,10 +37,15 @@ fn inlined_functions_are_frames() {
     f.alloc(stack, 10);
     f.report();
     assert_eq!(&*row(&f.session, "inner").label.location, "app/src/b.rs:2");
-    let path =
-        &query::stacks(&f.session, &[], query::Direction::Callers, query::Metric::InUseBytes, "")
-            [0]
-        .0;
+    let path = &query::stacks(
+        &f.session,
+        query::When::Now,
+        &[],
+        query::Direction::Callers,
+        query::Metric::InUseBytes,
+        "",
+    )[0]
+    .0;
     let names: Vec<&str> = path.iter().map(|l| &*l.function).collect();
     assert_eq!(names, ["main", "outer", "inner"]);
 }
@@ -64,11 +69,17 @@ fn stacks_begin_where_rust_enters_the_program() {
     let early = f.stack(&["_start", "main", begin, "std::rt::init"]);
     f.alloc(early, 10);
     f.report();
-    let names: Vec<Vec<String>> =
-        query::stacks(&f.session, &[], query::Direction::Callers, query::Metric::InUseBytes, "")
-            .into_iter()
-            .map(|(path, _)| path.iter().map(|l| l.function.to_string()).collect())
-            .collect();
+    let names: Vec<Vec<String>> = query::stacks(
+        &f.session,
+        query::When::Now,
+        &[],
+        query::Direction::Callers,
+        query::Metric::InUseBytes,
+        "",
+    )
+    .into_iter()
+    .map(|(path, _)| path.iter().map(|l| l.function.to_string()).collect())
+    .collect();
     assert!(names.contains(&vec!["app::main".into(), call.into(), "app::f".into()]), "{names:?}");
     assert_eq!(names.iter().map(Vec::len).max(), Some(3));
 }
@@ -99,11 +110,17 @@ fn stacks_that_were_cut_say_so_at_their_root() {
     }
     f.report();
     assert_eq!(row(&f.session, "fill").figures.in_use_bytes, exact(30.0));
-    let mut roots: Vec<String> =
-        query::stacks(&f.session, &[], query::Direction::Callers, query::Metric::InUseBytes, "")
-            .iter()
-            .map(|(path, _)| path[0].function.to_string())
-            .collect();
+    let mut roots: Vec<String> = query::stacks(
+        &f.session,
+        query::When::Now,
+        &[],
+        query::Direction::Callers,
+        query::Metric::InUseBytes,
+        "",
+    )
+    .iter()
+    .map(|(path, _)| path[0].function.to_string())
+    .collect();
     roots.sort();
     assert_eq!(roots, ["(cut: deeper than is captured)", "(no unwind information)", "fill"]);
 }

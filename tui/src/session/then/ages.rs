@@ -1,0 +1,78 @@
+//! Entries into survival curves, and ways out of them, by group.
+
+use super::bounds::Bounds;
+use super::weights::Weights;
+use super::{Session, When};
+use crate::session::estimate::survival::bucket;
+use crate::session::lifetimes::{Ages, Turn};
+use crate::session::lives::{End, Lives};
+
+/// A block, as far as curves follow it.
+struct Followed {
+    born_us: u64,
+    listed: bool,
+    /// When it ended and how old it was then, if it did.
+    end: Option<(u64, u16, End)>,
+    w: f64,
+}
+
+/// By group: who was followed in the stretch of time.
+pub fn of(session: &Session, bounds: &Bounds) -> Vec<Ages> {
+    let mut groups = vec![Ages::default(); session.book.groups().numbers()];
+    if bounds.when == When::Peak || !bounds.in_use {
+        return groups;
+    }
+    let group_of: Vec<u32> = session.book.stacks().iter().map(|s| s.group()).collect();
+    let mut weights = Weights::new();
+    let mut follow = |stack: u32, followed: &Followed| {
+        if let Some(group) = group_of.get(stack as usize) {
+            add(&mut groups[*group as usize], bounds, &session.lives, followed);
+        }
+    };
+    for life in session.lives.ended_after(bounds.followed_us) {
+        if life.born_us <= bounds.end_us {
+            follow(
+                life.stack,
+                &Followed {
+                    born_us: life.born_us,
+                    listed: life.listed,
+                    end: Some((life.ended_us, life.age, life.end)),
+                    w: weights.of(life.interval, life.size).objects,
+                },
+            );
+        }
+    }
+    for (_, block) in session.blocks.iter() {
+        if block.born_ns / 1000 <= bounds.end_us {
+            follow(
+                block.stack,
+                &Followed {
+                    born_us: block.born_ns / 1000,
+                    listed: block.listed,
+                    end: None,
+                    w: weights.of(block.interval, block.size).objects,
+                },
+            );
+        }
+    }
+    groups
+}
+
+fn add(ages: &mut Ages, bounds: &Bounds, lives: &Lives, one: &Followed) {
+    let born = one.born_us;
+    let seen = lives.first_seen(one.listed, born).map_or(born, |seen| seen.time_ns / 1000);
+    let since = lives.since().map_or(0, |since| since.time_ns / 1000);
+    let from = seen.max(bounds.followed_us).max(if born < since { since } else { 0 });
+    let until = one.end.map_or(u64::MAX, |(ended, ..)| ended).min(bounds.end_us);
+    if from > until || from == until && from > born {
+        return;
+    }
+    let aged = |us: u64| bucket((us - born).saturating_mul(1000));
+    let (turn, leaves) = match one.end {
+        Some((ended, age, End::Lost)) if ended <= bounds.end_us => (Turn::Loss, age),
+        Some((ended, age, _)) if ended <= bounds.end_us => (Turn::Death, age),
+        _ => (Turn::Loss, aged(bounds.end_us)),
+    };
+    let entry = (from > born).then(|| aged(from).min(leaves));
+    ages.add(entry, (turn, leaves), one.w);
+}

@@ -1,0 +1,137 @@
+//! From and to which moments, and how much of that was seen.
+
+use super::super::estimate::Sight;
+use super::super::when::When;
+use super::Session;
+use heaptop_protocol::message::AgentKind;
+
+/// Rates at a moment are over so long before it, in nanoseconds.
+const RATE_NS: u64 = 10_000_000_000;
+/// A rate over less says nothing yet.
+const LEAST_SECONDS: f64 = 0.5;
+/// Trends at a moment begin so long before it.
+const TREND_NS: u64 = 120_000_000_000;
+
+/// See the module. Times are in microseconds since the agent's start: a block is alive
+/// at t where birth ≤ t < end.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    pub when: When,
+    /// Births after this are counted as allocated,
+    pub born_after_us: u64,
+    /// until this, at which blocks are in use.
+    pub end_us: u64,
+    /// Births after this are in rates.
+    pub window_us: u64,
+    /// Where trends begin.
+    pub trend_us: u64,
+    /// Who is followed for his lifetime is so from here on at the earliest.
+    pub followed_us: u64,
+    /// Minor blocks whose cycle ended after this G are counted, and
+    pub cycles_after: u64,
+    /// those until this.
+    pub cycles_until: u64,
+    cycle: Cycle,
+    /// What is known at all.
+    pub in_use: bool,
+    pub allocated: bool,
+    pub grows: bool,
+    pub rate_seconds: Option<f64>,
+    pub sight_of_in_use: Sight,
+    pub sight_of_allocated: Sight,
+    pub sight_of_rates: Sight,
+    pub sight_of_growth: Sight,
+}
+
+/// When a young block's cycle ends.
+#[derive(Debug, Clone, Copy)]
+enum Cycle {
+    /// By OCaml's rule over the process.
+    Virtual { nursery: u64, phase: u64 },
+    /// When the runtime says so: by what became of the block.
+    Runtime,
+}
+
+impl Bounds {
+    pub fn new(session: &Session, when: When) -> Self {
+        let (from_ns, end_ns) = match when {
+            When::Range { from_ns, to_ns } => (Some(from_ns), to_ns),
+            When::At(at) => (None, at),
+            When::Peak => (None, session.course.peak().map_or(0, |peak| peak.time_ns)),
+            When::Now => (None, session.now_ns),
+        };
+        let span = session.span();
+        let base = session.base.as_ref().map(|base| base.at);
+        let since_ns = span.map_or(u64::MAX, |span| span.0);
+        let past = when != When::Peak && span.is_some();
+        let in_use = past && since_ns <= end_ns;
+        // What was allocated is known if all births since the totals are.
+        let whole = base.is_some_and(|base| base.time_ns >= since_ns);
+        let allocated = in_use && from_ns.map_or(whole, |from| since_ns <= from);
+        let window_ns = from_ns.unwrap_or(end_ns.saturating_sub(RATE_NS)).max(since_ns);
+        let seconds = end_ns.saturating_sub(window_ns) as f64 / 1e9;
+        let course = &session.course;
+        let rates = in_use
+            && seconds >= LEAST_SECONDS
+            && from_ns.is_none_or(|from| since_ns <= from)
+            && !course.was_off(window_ns, end_ns);
+        let (nursery, phase) =
+            session.hello.as_ref().map_or((0, 0), |h| (h.nursery_bytes, h.phase_bytes));
+        let runtime = session.hello.as_ref().is_some_and(|h| h.kind == AgentKind::Ocaml);
+        let thinned = if session.lives.halvings() > 0 { session.lives.coarsest() } else { None };
+        let full = session.blocks.refused > 0;
+        let sight = |from_ns: u64, lost: bool| {
+            let all = course.sight();
+            let interval = course.coarsest_between(from_ns, end_ns).or(all.interval);
+            Sight { interval: interval.max(thinned), lost: all.lost || full || lost, off: all.off }
+        };
+        let blind_at = |ns: u64| session.was_blind(ns, ns);
+        let born_after_ns = from_ns.or(base.map(|base| base.time_ns)).unwrap_or(0);
+        let trend_ns = from_ns.unwrap_or(end_ns.saturating_sub(TREND_NS)).max(since_ns);
+        let from_clock = from_ns.map_or(0, |from| session.clock.at(from));
+        Self {
+            when,
+            born_after_us: born_after_ns / 1000,
+            end_us: end_ns / 1000,
+            window_us: window_ns / 1000,
+            trend_us: trend_ns.min(end_ns) / 1000,
+            followed_us: from_ns.unwrap_or(0) / 1000,
+            cycles_after: if from_ns.is_some() { 0 } else { base.map_or(0, |base| base.clock) },
+            cycles_until: session.clock.at(end_ns).max(from_clock),
+            cycle: if runtime || nursery == 0 {
+                Cycle::Runtime
+            } else {
+                Cycle::Virtual { nursery, phase }
+            },
+            in_use: in_use || when == When::Peak && course.peak().is_some(),
+            allocated,
+            grows: in_use && from_ns.is_some_and(|from| since_ns <= from),
+            rate_seconds: rates.then_some(seconds),
+            sight_of_in_use: if when == When::Peak {
+                course.sight()
+            } else {
+                sight(0, blind_at(end_ns))
+            },
+            sight_of_allocated: sight(0, session.was_blind(born_after_ns, end_ns)),
+            sight_of_rates: Sight {
+                off: false,
+                ..sight(window_ns, session.was_blind(window_ns, end_ns))
+            },
+            sight_of_growth: sight(0, blind_at(end_ns) || from_ns.is_some_and(blind_at)),
+        }
+    }
+
+    /// Whether a block that was born young is counted among those whose cycle is over;
+    /// `decided`: it is known by now what became of it.
+    #[inline]
+    pub fn counts(&self, born_clock: u64, decided: bool) -> bool {
+        match self.cycle {
+            Cycle::Runtime => decided,
+            Cycle::Virtual { nursery, phase } => {
+                let into = born_clock.wrapping_add(phase) % nursery;
+                let end = born_clock.saturating_add(nursery - into);
+                self.cycles_after < end && end <= self.cycles_until
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The pass over all blocks that makes the totals.
+
+use super::bounds::Bounds;
+use super::weights::Weights;
+use super::{Session, When};
+use crate::session::lives::End;
+use heaptop_protocol::totals::{Total, Totals};
+
+/// What is kept of a group.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OfGroup {
+    pub totals: Totals,
+    /// Allocated in the window of rates.
+    pub window: Total,
+    /// Of a range: born in it and alive at its end,
+    pub gained: Total,
+    /// alive at its beginning and dead by its end.
+    pub lost: Total,
+}
+
+impl OfGroup {
+    fn merge(&mut self, other: &Self) {
+        self.totals.merge(&other.totals);
+        self.window.merge(&other.window);
+        self.gained.merge(&other.gained);
+        self.lost.merge(&other.lost);
+    }
+}
+
+/// Totals by callstack, by group, and of all.
+#[derive(Debug, Default)]
+pub struct Sets {
+    pub stacks: Vec<Totals>,
+    pub groups: Vec<OfGroup>,
+    pub whole: OfGroup,
+}
+
+/// A block, dead or alive.
+struct One<'a> {
+    born_us: u64,
+    /// `u64::MAX` while it lives.
+    ended_us: u64,
+    /// When it is known to have died; `u64::MAX` if it is not.
+    died_us: u64,
+    stack: u32,
+    born_young: bool,
+    promoted: bool,
+    born_clock: u64,
+    weight: &'a heaptop_protocol::estimate::Weight,
+}
+
+impl Sets {
+    pub fn of(session: &Session, bounds: &Bounds) -> Self {
+        let stacks = session.book.stacks();
+        let mut sets = Self {
+            stacks: vec![Totals::default(); stacks.len()],
+            groups: vec![OfGroup::default(); session.book.groups().numbers()],
+            whole: OfGroup::default(),
+        };
+        if bounds.when == When::Peak {
+            for &(stack, in_use) in session.course.peak_table() {
+                if let Some(totals) = sets.stacks.get_mut(stack as usize) {
+                    totals.in_use.merge(&in_use);
+                }
+            }
+        } else if bounds.in_use {
+            if matches!(bounds.when, When::At(_))
+                && let Some(base) = &session.base
+            {
+                for (stack, totals) in &base.totals {
+                    sets.stacks[*stack as usize] = Totals { in_use: Total::default(), ..*totals };
+                }
+            }
+            sets.add_blocks(session, bounds);
+        }
+        for (stack, totals) in stacks.iter().zip(&sets.stacks) {
+            if totals.in_use.n + totals.allocated.n > 0 {
+                sets.groups[stack.group() as usize].totals.merge(totals);
+            }
+        }
+        for group in &sets.groups {
+            sets.whole.merge(group);
+        }
+        sets
+    }
+
+    fn add_blocks(&mut self, session: &Session, bounds: &Bounds) {
+        let mut weights = Weights::new();
+        let group_of: Vec<u32> = session.book.stacks().iter().map(|s| s.group()).collect();
+        // Who was dead by the beginning of a range has no part in it.
+        let dead_by = match bounds.when {
+            When::Range { from_ns, .. } => from_ns / 1000,
+            _ => 0,
+        };
+        for life in session.lives.ended_after(dead_by) {
+            if life.born_us > bounds.end_us {
+                continue;
+            }
+            self.add(
+                bounds,
+                &group_of,
+                &One {
+                    born_us: life.born_us,
+                    ended_us: life.ended_us,
+                    died_us: if life.end == End::Lost { u64::MAX } else { life.ended_us },
+                    stack: life.stack,
+                    born_young: life.born_young,
+                    promoted: life.promoted,
+                    born_clock: life.born_clock,
+                    weight: weights.of(life.interval, life.size),
+                },
+            );
+        }
+        for (_, block) in session.blocks.iter() {
+            let born_us = block.born_ns / 1000;
+            if born_us > bounds.end_us {
+                continue;
+            }
+            self.add(
+                bounds,
+                &group_of,
+                &One {
+                    born_us,
+                    ended_us: u64::MAX,
+                    died_us: u64::MAX,
+                    stack: block.stack,
+                    born_young: block.born_young,
+                    // Who outlives his cycle is promoted, whether it was told yet or not.
+                    promoted: block.born_young,
+                    born_clock: block.born_clock & !0xfff,
+                    weight: weights.of(block.interval, block.size),
+                },
+            );
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, bounds: &Bounds, group_of: &[u32], one: &One<'_>) {
+        let Some(totals) = self.stacks.get_mut(one.stack as usize) else { return };
+        let Some(group) = group_of.get(one.stack as usize) else { return };
+        let alive = bounds.end_us < one.ended_us;
+        if alive {
+            totals.in_use.add(one.weight);
+        }
+        if one.born_us > bounds.window_us {
+            self.groups[*group as usize].window.add(one.weight);
+        }
+        let born_in = one.born_us > bounds.born_after_us;
+        if born_in {
+            totals.allocated.add(one.weight);
+        }
+        let ranged = matches!(bounds.when, When::Range { .. });
+        if one.born_young && (born_in || !ranged) {
+            let decided = one.promoted || one.died_us <= bounds.end_us;
+            if bounds.counts(one.born_clock, decided) {
+                totals.minor.add(one.weight);
+                if one.promoted {
+                    totals.promoted.add(one.weight);
+                }
+            }
+        }
+        if ranged {
+            let group = &mut self.groups[*group as usize];
+            // Who was lost sight of is not known to be dead: it stays at both ends.
+            let lives_on = bounds.end_us < one.died_us;
+            match (born_in, lives_on) {
+                (true, true) => group.gained.add(one.weight),
+                (false, false) if bounds.born_after_us < one.died_us => {
+                    group.lost.add(one.weight);
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Bytes in use over time, by group.
+
+use super::bounds::Bounds;
+use super::weights::Weights;
+use super::{Session, When};
+
+/// Steps of a trend.
+const STEPS: usize = 60;
+/// Most numbers that are kept; of more groups there are fewer steps.
+const MOST: usize = 1 << 22;
+
+/// Growth by group and step.
+#[derive(Debug)]
+pub struct Trend {
+    steps: usize,
+    growth: Vec<f64>,
+}
+
+impl Trend {
+    pub fn of(session: &Session, bounds: &Bounds) -> Self {
+        let groups = session.book.groups().numbers();
+        let length = bounds.end_us.saturating_sub(bounds.trend_us);
+        let known = bounds.in_use && bounds.when != When::Peak && length > 0;
+        let steps = if known { STEPS.min(MOST / groups.max(1)).max(1) } else { 0 };
+        let mut trend = Self { steps, growth: vec![0.0; steps * groups] };
+        if steps == 0 {
+            return trend;
+        }
+        let group_of: Vec<u32> = session.book.stacks().iter().map(|s| s.group()).collect();
+        let mut weights = Weights::new();
+        let mut change = |us: u64, stack: u32, by: f64| {
+            let within = bounds.trend_us < us && us <= bounds.end_us;
+            if let (true, Some(group)) = (within, group_of.get(stack as usize)) {
+                let step = (us - bounds.trend_us - 1) as u128 * steps as u128 / u128::from(length);
+                trend.growth[*group as usize * steps + step as usize] += by;
+            }
+        };
+        for life in session.lives.ended_after(bounds.trend_us) {
+            if life.born_us <= bounds.end_us {
+                let w = weights.of(life.interval, life.size).bytes;
+                change(life.born_us, life.stack, w);
+                change(life.ended_us, life.stack, -w);
+            }
+        }
+        for (_, block) in session.blocks.iter() {
+            let w = weights.of(block.interval, block.size).bytes;
+            change(block.born_ns / 1000, block.stack, w);
+        }
+        trend
+    }
+
+    /// Of one group, oldest first.
+    pub fn group(&self, group: u32) -> &[f64] {
+        let at = group as usize * self.steps;
+        self.growth.get(at..at + self.steps).unwrap_or(&[])
+    }
+
+    /// Of all together.
+    pub fn whole(&self) -> Vec<f64> {
+        let mut whole = vec![0.0; self.steps];
+        for group in self.growth.chunks(self.steps.max(1)) {
+            for (sum, step) in whole.iter_mut().zip(group) {
+                *sum += step;
+            }
+        }
+        whole
+    }
+
+    pub const fn steps(&self) -> usize {
+        self.steps
+    }
+}

@@ -19,13 +19,13 @@
 //! bytes hold it); new content gets a new kind; unknown kinds are skipped and
 //! counted. Numbers are never used twice.
 
+use crate::Version;
 use crate::callstack::{Callstack, Module};
 use crate::codec::{CodecError, Decode, Encode};
 use crate::estimate::Interval;
 use crate::event::{Alloc, Batch, Cause, Moment};
 use crate::ids::{BlockId, StackId, ThreadId};
 use crate::totals::{StackInUse, StackTotals, Total, Totals};
-use crate::Version;
 
 /// Opens every conversation, so that a stranger is told from a peer.
 pub const MAGIC: [u8; 8] = *b"heaptop\0";

@@ -1,8 +1,6 @@
 //! Header and chunks: bytes in, bytes out.
 
-use super::{
-    CHUNK_HEADER, COLUMNS, HEADER, MAGIC, MAX_FRAMES, RecordingError, VERSION, ZSTD,
-};
+use super::{CHUNK_HEADER, COLUMNS, HEADER, MAGIC, MAX_FRAMES, RecordingError, VERSION, ZSTD};
 
 const CHUNK_MAGIC: [u8; 4] = *b"chnk";
 

@@ -66,6 +66,8 @@ pub enum Action {
     Sampling,
     /// Names this moment.
     Mark,
+    /// Records into a file, or ends that.
+    Record,
 }
 
 /// Screens, as places where a key works.
@@ -149,6 +151,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('-')] "-" "" LISTS Coarser "sample half as finely: R is doubled, for all viewers; asks";
     [char('x')] "x" "" LISTS Sampling "stop sampling, or start it again, for all viewers; asks";
     [char('M')] "M" "mark" LISTS Mark "give this moment a name, for all viewers";
+    [char('R')] "R" "" LISTS Record "record into a file in the working directory, or end that";
     [char('?')] "?" "help" EVERYWHERE Help "this help";
     [char('q')] "q" "quit" EVERYWHERE Quit "quit; the target goes on";
     [char('1')] "1" "" EVERYWHERE Callsites "callsites";

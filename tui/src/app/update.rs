@@ -5,7 +5,7 @@ use tui_input::backend::crossterm::EventHandler;
 use tui_input::{Input, InputRequest};
 
 use super::keys::{self, Action};
-use super::{App, Effect, Message, Prompt, Screen, Typed};
+use super::{App, Effect, Message, Prompt, Reading, Screen, Typed};
 use crate::export;
 use crate::query::{Column, Direction, Metric, Order, Question};
 use crate::session::Session;
@@ -49,6 +49,15 @@ impl App {
             Message::Exported(Ok(path)) => self.say(format!("written: {}", path.display())),
             Message::Exported(Err(why)) => self.say(format!("export failed: {why}")),
             Message::Note(sentence) => self.say(sentence),
+            Message::Reading(percent) => {
+                let reading = percent.map_or(Reading::Done, Reading::Percent);
+                self.dirty |= self.file != Some(reading);
+                self.file = Some(reading);
+            }
+            Message::Recording(recording) => {
+                self.dirty |= self.recording != recording;
+                self.recording = recording;
+            }
             Message::Silence(seconds) if seconds == self.silence => return Vec::new(),
             Message::Silence(seconds) => {
                 self.silence = seconds;
@@ -134,6 +143,12 @@ impl App {
             Action::Mark => {
                 if self.can_tell(session) {
                     self.prompt = Some(Prompt { input: Input::default(), kind: Typed::Mark });
+                }
+            }
+            Action::Record => {
+                // What records may be ended when the target is gone.
+                if self.recording.is_some() || self.can_tell(session) {
+                    return vec![Effect::Record];
                 }
             }
             Action::Finer => self.want_interval(true, session),

@@ -85,6 +85,27 @@ pub struct Frame<'a> {
     pub payload: &'a [u8],
 }
 
+/// The frame that `bytes` begin with, and how many of them it takes, or `None` when more
+/// are needed. Offsets of errors count from here.
+pub fn first(bytes: &[u8]) -> Result<Option<(Frame<'_>, usize)>, FrameError> {
+    let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else {
+        return Ok(None);
+    };
+    let word = |at: usize| [header[at], header[at + 1], header[at + 2], header[at + 3]];
+    let length = u32::from_le_bytes(word(0));
+    if length as usize > MAX_PAYLOAD {
+        return Err(FrameError::TooLong { offset: 0, length });
+    }
+    let Some(payload) = rest.get(..length as usize) else {
+        return Ok(None);
+    };
+    if checksum(word(4), payload) != u32::from_le_bytes(word(8)) {
+        return Err(FrameError::Checksum { offset: 0 });
+    }
+    let frame = Frame { kind: u16::from_le_bytes([header[4], header[5]]), payload };
+    Ok(Some((frame, HEADER + length as usize)))
+}
+
 /// Cuts a stream into frames.
 ///
 /// `taken ≤ buffer.len()`; bytes before `taken` were given out; `offset` is the
@@ -110,24 +131,16 @@ impl Reader {
     // Not an iterator: frames borrow from the reader.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
-        let rest = &self.buffer[self.taken..];
-        let Some((header, rest)) = rest.split_first_chunk::<HEADER>() else {
-            return Ok(None);
-        };
-        let word = |at: usize| [header[at], header[at + 1], header[at + 2], header[at + 3]];
         let offset = self.offset + self.taken as u64;
-        let length = u32::from_le_bytes(word(0));
-        if length as usize > MAX_PAYLOAD {
-            return Err(FrameError::TooLong { offset, length });
-        }
-        let Some(payload) = rest.get(..length as usize) else {
+        let at = |error| match error {
+            FrameError::TooLong { length, .. } => FrameError::TooLong { offset, length },
+            FrameError::Checksum { .. } => FrameError::Checksum { offset },
+        };
+        let Some((frame, length)) = first(&self.buffer[self.taken..]).map_err(at)? else {
             return Ok(None);
         };
-        if checksum(word(4), payload) != u32::from_le_bytes(word(8)) {
-            return Err(FrameError::Checksum { offset });
-        }
-        self.taken += HEADER + length as usize;
-        Ok(Some(Frame { kind: u16::from_le_bytes([header[4], header[5]]), payload }))
+        self.taken += length;
+        Ok(Some(frame))
     }
 
     /// Bytes fed and not yet given out: 0 at a clean end of the stream.

@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! ids ─► event ─┐
-//! callstack ────┼─► message ─► codec ─► frame ─► (a socket or a file, not ours)
-//! totals ───────┘
+//! callstack ────┼─► message ─► codec ─► frame ─► (a socket, not ours)
+//! totals ───────┘                └─► recording ─► (a file, not ours)
 //! estimate: the weight of a sampled block, used at both ends
 //! endpoint: where sockets are looked for
+//! recording: the same bytes in a file, and what only a file has
 //! remains: the agent's memory, as it is read after the target's death
 //! ```
 //!
@@ -24,6 +25,7 @@ pub mod event;
 pub mod frame;
 pub mod ids;
 pub mod message;
+pub mod recording;
 pub mod remains;
 pub mod totals;
 

@@ -19,15 +19,13 @@
 //! bytes hold it); new content gets a new kind; unknown kinds are skipped and
 //! counted. Numbers are never used twice.
 
+use crate::Version;
 use crate::callstack::{Callstack, Module};
-use crate::codec::{self, CodecError};
-use crate::codec::{Decode, Encode};
+use crate::codec::{CodecError, Decode, Encode};
 use crate::estimate::Interval;
 use crate::event::{Alloc, Batch, Cause, Moment};
-use crate::frame;
 use crate::ids::{BlockId, StackId, ThreadId};
 use crate::totals::{StackInUse, StackTotals, Total, Totals};
-use crate::{Version, codec::Payload};
 
 /// Opens every conversation, so that a stranger is told from a peer.
 pub const MAGIC: [u8; 8] = *b"heaptop\0";
@@ -387,16 +385,20 @@ macro_rules! messages {
             /// it is larger than a frame may be.
             #[must_use]
             pub fn write(&self, out: &mut Vec<u8>) -> bool {
-                frame::write(out, self.kind(), |out| match self {
-                    $(Self::$variant(payload) => codec::encode_into(payload, out),)*
+                $crate::frame::write(out, self.kind(), |out| match self {
+                    $(Self::$variant(payload) => $crate::codec::encode_into(payload, out),)*
                 })
             }
 
             /// Reads a frame; `None` for a kind that this version does not know.
-            pub fn read(frame: &frame::Frame<'_>) -> Result<Option<Self>, MessageError> {
-                fn payload<T: Payload>(frame: &frame::Frame<'_>) -> Result<T, MessageError> {
-                    codec::decode(frame.payload)
-                        .map_err(|why| MessageError { kind: frame.kind, why })
+            pub fn read(
+                frame: &$crate::frame::Frame<'_>,
+            ) -> Result<Option<Self>, $crate::message::MessageError> {
+                fn payload<T: $crate::codec::Payload>(
+                    frame: &$crate::frame::Frame<'_>,
+                ) -> Result<T, $crate::message::MessageError> {
+                    $crate::codec::decode(frame.payload)
+                        .map_err(|why| $crate::message::MessageError { kind: frame.kind, why })
                 }
                 Ok(match frame.kind {
                     $($kind => Some(Self::$variant(payload(frame)?)),)*
@@ -412,6 +414,9 @@ macro_rules! messages {
         })*
     };
 }
+
+// What a recording has beside these is made in the same way.
+pub(crate) use messages;
 
 messages! {
     /// From the agent to the viewer. Kinds 1 to 999.

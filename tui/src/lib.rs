@@ -5,6 +5,7 @@
 //!                        ▲                app: state, keys, effects
 //!   terminal: the loop ─ app              export: SVG
 //!   cli: the command line      proof: estimates beside the truth
+//!   record: what comes from a source, into a file
 //! ```
 
 // One system call that no library has: see `source::process`.
@@ -15,6 +16,7 @@ pub mod cli;
 pub mod export;
 pub mod proof;
 pub mod query;
+pub mod record;
 pub mod session;
 pub mod source;
 pub mod symbols;

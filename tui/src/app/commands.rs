@@ -84,6 +84,10 @@ impl App {
 
     /// Whether there is an agent that can be told something; else it is said.
     pub(super) fn can_tell(&mut self, session: &Session) -> bool {
+        if self.file.is_some() {
+            self.say("this is a recording: there is no target that could be told something".into());
+            return false;
+        }
         let there = *session.connection() == Connection::Connected && session.status().is_some();
         if !there {
             self.say(

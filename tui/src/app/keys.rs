@@ -68,6 +68,8 @@ pub enum Action {
     Mark,
     /// Moves the time cursor.
     Time(TimeKey),
+    /// Records into a file, or ends that.
+    Record,
 }
 
 /// What a key does to the time cursor.
@@ -83,6 +85,8 @@ pub enum TimeKey {
     End,
     /// It moves by itself, or stands still again.
     Play,
+    /// The highest moment, or back from there.
+    Peak,
     /// Now again.
     Now,
 }
@@ -173,7 +177,9 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('{')] "{" "" LISTS Time(TimeKey::Begin) "a range of time begins at the cursor: all screens show that range";
     [char('}')] "}" "" LISTS Time(TimeKey::End) "the range ends at the cursor";
     [char('p')] "p" "" LISTS Time(TimeKey::Play) "play from the cursor on, or stop there";
+    [char('P')] "P" "" LISTS Time(TimeKey::Peak) "the highest moment: what was in use then";
     [char('\\')] "\\" "" LISTS Time(TimeKey::Now) "now again, or the end of a recording";
+    [char('R')] "R" "" LISTS Record "record into a file in the working directory, or end that";
     [char('?')] "?" "help" EVERYWHERE Help "this help";
     [char('q')] "q" "quit" EVERYWHERE Quit "quit; the target goes on";
     [char('1')] "1" "" EVERYWHERE Callsites "callsites";

@@ -36,6 +36,7 @@ use tui_input::Input;
 
 use crate::export::Request;
 use crate::query::{Column, Metric, NodeKey, Order, Question, Table};
+use crate::session::Connection;
 pub use commands::Wanted;
 use rooms::{Rooms, Wishes};
 pub use screens::{Callers, Screen};
@@ -70,6 +71,10 @@ pub enum Message {
     Passed(u64),
     /// For so many seconds the connected target has said nothing; `None`: it speaks.
     Silence(Option<u64>),
+    /// So many percent of the file are read; `None`: all of it.
+    Reading(Option<u8>),
+    /// What is being recorded: the file's name, and how large it is.
+    Recording(Option<(String, String)>),
 }
 
 /// What the terminal loop shall do.
@@ -85,6 +90,8 @@ pub enum Effect {
     Copy(String),
     /// Tell the agent.
     Send(FromViewer),
+    /// Start a recording, or end it.
+    Record,
 }
 
 /// The state. See the module.
@@ -121,7 +128,20 @@ pub struct App {
     silence: Option<u64>,
     /// The session's revision at the last refresh.
     revision: Option<u64>,
+    /// What is shown is a file.
+    file: Option<Reading>,
+    /// What is being recorded: the file's name, and how large it is.
+    recording: Option<(String, String)>,
     dirty: bool,
+}
+
+/// How far a file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// So many percent.
+    Percent(u8),
+    /// All of it.
+    Done,
 }
 
 /// A line that is being typed.
@@ -167,8 +187,28 @@ impl App {
             note: None,
             silence: None,
             revision: None,
+            file: None,
+            recording: None,
             dirty: true,
         }
+    }
+
+    /// The same for a file, of which nothing is read yet.
+    #[must_use]
+    pub fn of_file(options: Options) -> Self {
+        Self { file: Some(Reading::Percent(0)), ..Self::new(options) }
+    }
+
+    /// How far the file is read; `None`: what is shown is a live target.
+    #[must_use]
+    pub const fn file(&self) -> Option<Reading> {
+        self.file
+    }
+
+    /// What is being recorded: the file's name, and how large it is.
+    #[must_use]
+    pub const fn recording(&self) -> Option<&(String, String)> {
+        self.recording.as_ref()
     }
 
     /// Whether what is on the screen may have changed since the last time this
@@ -279,8 +319,28 @@ impl App {
     pub fn sentence(&self) -> Option<String> {
         self.note
             .clone()
-            .or_else(|| self.live.trouble(self.silence))
+            .or_else(|| match self.file {
+                Some(reading) => Some(self.about_file(reading)),
+                None => self.live.trouble(self.silence),
+            })
             .or_else(|| self.live.notices.last().cloned())
+    }
+
+    /// What is to be known of a file: how far it is read, or how it ended.
+    fn about_file(&self, reading: Reading) -> String {
+        let when = self.summary.recorded_unix_ns.map_or_else(
+            || "a recording".to_owned(),
+            |unix_ns| format!("recorded {}", crate::record::readable(unix_ns)),
+        );
+        match (reading, &self.live.connection) {
+            (Reading::Percent(percent), _) => {
+                format!("{when}; reading {percent} %, figures are as of what is read")
+            }
+            (Reading::Done, Connection::Ended(how)) => {
+                format!("{when}; {how}; figures are as of then")
+            }
+            (Reading::Done, _) => when,
+        }
     }
 
     /// Lines of each part of the screen.

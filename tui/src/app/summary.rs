@@ -5,7 +5,7 @@
 
 use heaptop_protocol::message::{Losses, Sampling};
 
-use crate::query::When;
+use crate::query::{self, When};
 use crate::session::figures::{Estimate, Ratio};
 use crate::session::{Connection, Session};
 
@@ -20,6 +20,8 @@ pub struct Summary {
     pub pid: Option<u32>,
     /// Minutes since its start.
     pub uptime_minutes: Option<u64>,
+    /// Wall clock at the first greeting, in nanoseconds since 1970: when a recording began.
+    pub recorded_unix_ns: Option<u64>,
     /// R in bytes.
     pub interval_bytes: Option<u32>,
     /// Whether the agent's governor moves R.
@@ -59,6 +61,7 @@ impl Summary {
             target: String::new(),
             pid: None,
             uptime_minutes: None,
+            recorded_unix_ns: None,
             interval_bytes: None,
             governed: false,
             samples_per_second: None,
@@ -76,9 +79,35 @@ impl Summary {
         }
     }
 
-    /// As `session` stands.
+    /// As `session` stands, or stood.
     #[must_use]
     pub fn of(session: &Session, when: When) -> Self {
+        let now = Self::now(session);
+        if when == When::Now {
+            return now;
+        }
+        let then = query::whole(session, when);
+        let end_ns = match when {
+            When::At(at) | When::Range { to_ns: at, .. } => at,
+            When::Peak => session.peak().map_or(0, |peak| peak.time_ns),
+            When::Now => session.now_ns(),
+        };
+        let history = session.history();
+        let before = history.partition_point(|point| point.time_ns <= end_ns);
+        Self {
+            in_use: then.in_use_bytes,
+            allocated_rate: then.allocated_rate,
+            promotion: then.promoted,
+            rss_bytes: before.checked_sub(1).and_then(|at| history[at].rss_bytes),
+            // Nobody kept those.
+            samples_per_second: None,
+            agent_cost: None,
+            when,
+            ..now
+        }
+    }
+
+    fn now(session: &Session) -> Self {
         let hello = session.hello();
         let status = session.status();
         Self {
@@ -88,6 +117,7 @@ impl Summary {
                 .map(|s| s.at.time_ns)
                 .or(hello.map(|h| h.uptime_ns))
                 .map(|ns| ns / MINUTE_NS),
+            recorded_unix_ns: hello.map(|h| h.started_unix_ns.saturating_add(h.uptime_ns)),
             interval_bytes: status.map(|s| s.interval.bytes()),
             governed: status.is_some_and(|s| s.governed),
             samples_per_second: session.samples_per_second(),
@@ -101,7 +131,7 @@ impl Summary {
             clock_bytes: status.map(|s| s.at.clock),
             curve: session.history().iter().map(|p| (p.time_ns, p.in_use_bytes)).collect(),
             now_ns: session.now_ns(),
-            when,
+            when: When::Now,
         }
     }
 }

@@ -24,6 +24,8 @@ pub struct Times {
     from: Option<u64>,
     to: Option<u64>,
     playing: bool,
+    /// The highest moment, which the agent kept, and which may be before the span.
+    peak: bool,
 }
 
 /// From and to when any moment can be asked, in nanoseconds since the agent's start.
@@ -33,6 +35,9 @@ impl Times {
     /// What is to be asked.
     #[must_use]
     pub fn when(&self, span: Option<Span>) -> When {
+        if self.peak {
+            return When::Peak;
+        }
         let Some((first, last)) = span else { return When::Now };
         if self.from.is_none() && self.to.is_none() {
             return self.cursor.map_or(When::Now, |at| When::At(at.clamp(first, last)));
@@ -67,13 +72,14 @@ impl Times {
             TimeKey::Begin => self.begin(span),
             TimeKey::End => self.end(span),
             TimeKey::Play => self.play(span),
+            TimeKey::Peak => *self = Self { peak: !self.peak, ..Self::default() },
             TimeKey::Now => *self = Self::default(),
         }
     }
 
     /// A step back, or forward; forward from the last moment it is now again.
     fn step(&mut self, back: bool, (first, last): Span) {
-        self.playing = false;
+        (self.playing, self.peak) = (false, false);
         let step = ((last - first) / STEPS).max(LEAST_STEP_NS);
         let at = self.cursor.unwrap_or(last).clamp(first, last);
         self.cursor = if back {
@@ -87,6 +93,7 @@ impl Times {
     fn begin(&mut self, (first, last): Span) {
         let at = self.cursor.unwrap_or(last).clamp(first, last);
         self.from = Some(at);
+        self.peak = false;
         self.to = self.to.filter(|&to| to > at);
     }
 
@@ -94,12 +101,14 @@ impl Times {
     fn end(&mut self, (first, last): Span) {
         let at = self.cursor.unwrap_or(last).clamp(first, last);
         self.to = Some(at);
+        self.peak = false;
         self.from = self.from.filter(|&from| from < at);
     }
 
     /// Plays, or stops to: from the cursor on, or all of it where that is at the end.
     fn play(&mut self, (first, _): Span) {
         self.playing = !self.playing;
+        self.peak = false;
         if self.playing {
             self.cursor = self.cursor.or(Some(first));
             (self.from, self.to) = (None, None);
@@ -137,6 +146,20 @@ mod tests {
         (0..99).for_each(|_| times.step(false, SPAN));
         assert_eq!(times.when(Some(SPAN)), When::Now);
         assert_eq!(times.when(None), When::Now);
+    }
+
+    #[test]
+    fn the_peak_is_left_by_any_other_moment() {
+        let mut times = Times::default();
+        times.act(TimeKey::Peak, SPAN);
+        assert_eq!(times.when(Some(SPAN)), When::Peak);
+        times.act(TimeKey::Peak, SPAN);
+        assert_eq!(times.when(Some(SPAN)), When::Now);
+        for key in [TimeKey::Earlier, TimeKey::Begin, TimeKey::Play, TimeKey::Now] {
+            let mut times = Times { peak: true, ..Times::default() };
+            times.act(key, SPAN);
+            assert_ne!(times.when(Some(SPAN)), When::Peak, "{key:?}");
+        }
     }
 
     #[test]

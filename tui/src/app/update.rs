@@ -6,7 +6,7 @@ use tui_input::{Input, InputRequest};
 
 use super::keys::{self, Action};
 use super::time::{Span, Times};
-use super::{App, Effect, Message, Prompt, Screen, Typed};
+use super::{App, Effect, Message, Prompt, Reading, Screen, Typed};
 use crate::export;
 use crate::query::{Column, Direction, Metric, Order, Question};
 use crate::session::Session;
@@ -51,6 +51,15 @@ impl App {
             Message::Exported(Err(why)) => self.say(format!("export failed: {why}")),
             Message::Note(sentence) => self.say(sentence),
             Message::Passed(ns) => self.travel(session, |times, span| times.pass(ns, span)),
+            Message::Reading(percent) => {
+                let reading = percent.map_or(Reading::Done, Reading::Percent);
+                self.dirty |= self.file != Some(reading);
+                self.file = Some(reading);
+            }
+            Message::Recording(recording) => {
+                self.dirty |= self.recording != recording;
+                self.recording = recording;
+            }
             Message::Silence(seconds) if seconds == self.silence => return Vec::new(),
             Message::Silence(seconds) => {
                 self.silence = seconds;
@@ -136,6 +145,12 @@ impl App {
             Action::Mark => {
                 if self.can_tell(session) {
                     self.prompt = Some(Prompt { input: Input::default(), kind: Typed::Mark });
+                }
+            }
+            Action::Record => {
+                // What records may be ended when the target is gone.
+                if self.recording.is_some() || self.can_tell(session) {
+                    return vec![Effect::Record];
                 }
             }
             Action::Finer => self.want_interval(true, session),

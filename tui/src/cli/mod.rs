@@ -4,8 +4,12 @@
 //! cannot be shown as well), with one sentence on standard error. After a signal, 128 and its number. A broken pipe
 //! ends quietly.
 
+mod dump;
 mod list;
+mod open;
 mod pick;
+mod record;
+mod seal;
 mod size;
 
 use std::hash::{BuildHasher, RandomState};
@@ -74,6 +78,10 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    Record(record::Record),
+    Open(open::Open),
+    Seal(seal::Seal),
+    Dump(dump::Dump),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -106,6 +114,8 @@ enum Failure {
     Failed(String),
     /// What was asked cannot be: 2.
     Usage(String),
+    /// With the status of a program that was started.
+    Status(u8),
     /// By a signal.
     Signal(i32),
     /// Nobody reads what is printed.
@@ -128,6 +138,7 @@ pub fn main() -> ExitCode {
     let (sentence, code) = match run(&Arguments::parse()) {
         Ok(()) | Err(Failure::BrokenPipe) => return ExitCode::SUCCESS,
         Err(Failure::Signal(number)) => return ExitCode::from(128 + (number & 0x7f) as u8),
+        Err(Failure::Status(code)) => return ExitCode::from(code),
         Err(Failure::Failed(sentence)) => (sentence, 1),
         Err(Failure::Usage(sentence)) => (sentence, 2),
     };
@@ -149,9 +160,13 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         color: arguments.color.color(terminal, |name| std::env::var(name).ok()),
         ascii: arguments.ascii,
     };
-    match arguments.command {
-        Some(Command::List { json }) => return list(json),
+    match &arguments.command {
+        Some(Command::List { json }) => return list(*json),
+        Some(Command::Record(record)) => return record.run(),
+        Some(Command::Seal(seal)) => return seal.run(),
+        Some(Command::Dump(dump)) => return dump.run(),
         Some(Command::Demo { prove: true, interval, runs, seed }) => {
+            let (interval, runs) = (*interval, *runs);
             return prove(&Plan { interval, runs, seed: seed.unwrap_or_else(any_seed) });
         }
         _ => {}
@@ -165,11 +180,12 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     terminal::usable(|name| std::env::var(name).ok()).map_err(Failure::Usage)?;
     match &arguments.command {
         Some(Command::Demo { .. }) => demo(options),
+        Some(Command::Open(open)) => open.run(options),
         Some(Command::Attach { target }) => {
             let socket = Wanted::from(&**target).socket().map_err(Failure::Usage)?;
             attach(&socket, options)
         }
-        Some(Command::List { .. }) | None => choose(options),
+        _ => choose(options),
     }
 }
 
@@ -236,7 +252,15 @@ fn demo(options: Options) -> Result<(), Failure> {
 fn attach(socket: &Path, options: Options) -> Result<(), Failure> {
     let link = Link::open(socket).map_err(|error| Failure::Usage(error.to_string()))?;
     let symbols = Symbolizer::start(link.name_answers());
-    match terminal::run(link, symbols, options) {
+    shown(terminal::run(link, symbols, options).map(|(ended, recorded)| {
+        recorded.iter().for_each(|sentence| say(sentence));
+        ended
+    }))
+}
+
+/// How a screen ended.
+fn shown(ended: anyhow::Result<Ended>) -> Result<(), Failure> {
+    match ended {
         Ok(Ended::Quit) => Ok(()),
         Ok(Ended::Signal(number)) => Err(Failure::Signal(number)),
         Ok(Ended::TerminalGone) => Err(Failure::Signal(signal_hook::consts::SIGHUP)),

@@ -6,6 +6,16 @@ use heaptop_protocol::estimate::Interval;
 /// `iB` or `B` behind it.
 pub(super) fn interval(text: &str) -> Result<Interval, String> {
     let sentence = || "it must be a size from 1 to 4G, such as 64K, 512KiB or 1M".to_owned();
+    number(text).and_then(Interval::new).ok_or_else(sentence)
+}
+
+/// Reads a size above 0, written like an interval.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let sentence = || "it must be a size above 0, such as 64M, 512KiB or 1G".to_owned();
+    number(text).filter(|&bytes| bytes > 0).ok_or_else(sentence)
+}
+
+fn number(text: &str) -> Option<u64> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let shift = match unit.trim_start().to_ascii_uppercase().as_str() {
@@ -13,10 +23,9 @@ pub(super) fn interval(text: &str) -> Result<Interval, String> {
         "K" | "KB" | "KIB" => 10,
         "M" | "MB" | "MIB" => 20,
         "G" | "GB" | "GIB" => 30,
-        _ => return Err(sentence()),
+        _ => return None,
     };
-    let number: u64 = number.parse().map_err(|_| sentence())?;
-    number.checked_mul(1 << shift).and_then(Interval::new).ok_or_else(sentence)
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 #[cfg(test)]

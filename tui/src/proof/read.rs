@@ -40,7 +40,7 @@ pub(super) fn session(socket: &Path, patience: Duration) -> Result<Session, Stri
                     }
                 }
             }
-            SourceEvent::UnknownMessage => session.apply(Input::UnknownMessage),
+            SourceEvent::UnknownMessage { .. } => session.apply(Input::UnknownMessage),
             SourceEvent::Names(names) => {
                 unnamed = unnamed.saturating_sub(names.len());
                 session.apply(Input::Names(names));

@@ -239,6 +239,13 @@ pub struct Node {
     pub children: Vec<Node>,
 }
 
+/// The figures of everything together, but for lifetimes.
+#[must_use]
+pub fn whole(session: &Session, when: When) -> Figures {
+    let numbers = numbers::Numbers::of(session, when);
+    numbers.whole().figures(&numbers, Lifetime::Unknown)
+}
+
 /// The name behind a key; `None` if no such node was ever seen.
 #[must_use]
 pub fn find(session: &Session, key: NodeKey) -> Option<Label> {

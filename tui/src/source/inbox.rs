@@ -124,13 +124,15 @@ impl Inbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const UNKNOWN: SourceEvent = SourceEvent::UnknownMessage { kind: 999, payload: Vec::new() };
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
     #[test]
     fn keys_overtake_messages() {
         let inbox = Inbox::default();
-        inbox.put(1, SourceEvent::UnknownMessage);
+        inbox.put(1, UNKNOWN);
         inbox.put_urgent(Event::Signal(Signal::Resize));
         assert!(matches!(inbox.take(None), Some(Event::Signal(Signal::Resize))));
         assert!(matches!(inbox.take(None), Some(Event::Source(_))));
@@ -143,7 +145,7 @@ mod tests {
         let (put, shared) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&inbox));
         let count = Arc::clone(&put);
         let thread = std::thread::spawn(move || {
-            while shared.put(BOUND / 4, SourceEvent::UnknownMessage) {
+            while shared.put(BOUND / 4, UNKNOWN) {
                 count.fetch_add(1, SeqCst);
             }
         });
@@ -166,7 +168,7 @@ mod tests {
     #[test]
     fn one_message_above_the_bound_passes() {
         let inbox = Inbox::default();
-        assert!(inbox.put(BOUND * 2, SourceEvent::UnknownMessage));
+        assert!(inbox.put(BOUND * 2, UNKNOWN));
         assert!(inbox.take(None).is_some());
     }
 }

@@ -293,7 +293,10 @@ impl Keeper {
                     }
                     SourceEvent::Message(message)
                 }
-                None => SourceEvent::UnknownMessage,
+                None => SourceEvent::UnknownMessage {
+                    kind: frame.kind,
+                    payload: frame.payload.to_vec(),
+                },
             };
             if !self.inbox.put(bytes, event) {
                 return Ok(false);

@@ -5,6 +5,7 @@
 //!    socket ─────┘           └ one thread reads and comes back, one writes
 //! wanted: the one target that is meant     demo: a target of our own
 //! process, remains: how a target ended, and what it left
+//! tell: files, told like targets     file: which format     recording: our own
 //! ```
 //!
 //! 1. **Nothing here waits for ever.** Connecting and greeting have deadlines;
@@ -24,12 +25,14 @@ pub mod discover;
 mod error;
 #[cfg(test)]
 pub(crate) mod fake;
+pub mod file;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod handshake;
 pub mod inbox;
 mod link;
 mod process;
+pub(crate) mod recording;
 mod remains;
 mod socket;
 pub mod tell;
@@ -51,8 +54,14 @@ pub enum SourceEvent {
     /// A message, in the order of the wire. After a new connection the first one
     /// is a `Hello` again.
     Message(FromAgent),
-    /// A message of a kind that this version does not know: to be counted.
-    UnknownMessage,
+    /// A message of a kind that this version does not know: to be counted, and kept in a
+    /// recording.
+    UnknownMessage {
+        /// The frame's kind.
+        kind: u16,
+        /// Its bytes.
+        payload: Vec<u8>,
+    },
     /// How the connection stands now.
     Connection(State),
     /// Names that were asked for.

@@ -1,5 +1,5 @@
-//! A live target on the screen: brings link, session, application and symbols
-//! together.
+//! A session on the screen: brings source, session, application and symbols together.
+//! The source is a live target, or a file that is read in the background.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,12 +10,15 @@ use crossterm::event::Event as Input;
 use heaptop_protocol::callstack::Module;
 use rustc_hash::FxHashSet;
 
+use super::reading::Reading;
+use super::recorder::Recorder;
 use super::silence::Silence;
 use super::{Ended, Order, Ui, run_ui};
 use crate::app::{App, Effect, Message, Options};
 use crate::export::{self, Request};
 use crate::session::{self, Connection, Session};
 use crate::source::inbox::{Event, Inbox};
+use crate::source::tell::Tell;
 use crate::source::{Link, SourceEvent, State};
 use crate::symbols::Symbolizer;
 use crate::view;
@@ -23,25 +26,40 @@ use crate::view;
 /// Between two steps of a time cursor that moves by itself.
 const PLAY: Duration = Duration::from_millis(100);
 
-/// Shows the link's target until the user leaves, and restores the terminal.
-pub fn run(link: Link, symbols: Symbolizer, options: Options) -> anyhow::Result<Ended> {
+/// Shows the link's target until the user leaves, and restores the terminal. What was
+/// recorded until then is told afterwards, as a sentence.
+pub fn run(
+    link: Link,
+    symbols: Symbolizer,
+    options: Options,
+) -> anyhow::Result<(Ended, Option<String>)> {
     let inbox = Arc::clone(link.inbox());
-    let mut live = Live {
-        link,
-        symbols,
-        session: Session::new(),
-        app: App::new(options),
-        silence: Silence::from(Instant::now()),
-        played: Instant::now(),
-        done: channel(),
-        inbox: Arc::clone(&inbox),
+    let recorder = Recorder::new(link.target(), &inbox);
+    let mut live = Live::new(&inbox, Feed::Target { link, symbols, recorder }, App::new(options));
+    let ended = run_ui(&inbox, &mut live).context("the terminal cannot be used")?;
+    let recorded = match live.feed {
+        Feed::Target { recorder, .. } => recorder.end(),
+        Feed::File(_) => None,
     };
+    Ok((ended, recorded))
+}
+
+/// Shows what a file tells, the same way.
+pub fn show(tell: Box<dyn Tell>, options: Options) -> anyhow::Result<Ended> {
+    let inbox = Arc::new(Inbox::default());
+    let reading = Reading::start(tell, &inbox).context("the file cannot be read")?;
+    let mut live = Live::new(&inbox, Feed::File(reading), App::of_file(options));
     run_ui(&inbox, &mut live).context("the terminal cannot be used")
 }
 
+/// Where it comes from.
+enum Feed {
+    Target { link: Link, symbols: Symbolizer, recorder: Recorder },
+    File(Reading),
+}
+
 struct Live {
-    link: Link,
-    symbols: Symbolizer,
+    feed: Feed,
     session: Session,
     app: App,
     silence: Silence,
@@ -53,6 +71,18 @@ struct Live {
 }
 
 impl Live {
+    fn new(inbox: &Arc<Inbox>, feed: Feed, app: App) -> Self {
+        Self {
+            feed,
+            session: Session::new(),
+            app,
+            silence: Silence::from(Instant::now()),
+            played: Instant::now(),
+            done: channel(),
+            inbox: Arc::clone(inbox),
+        }
+    }
+
     fn update(&mut self, message: Message) -> Vec<Order> {
         let playing = self.app.playing();
         let effects = self.app.update(message, &self.session);
@@ -64,21 +94,27 @@ impl Live {
 
     fn carry_out(&mut self, effect: Effect) -> Option<Order> {
         match effect {
-            Effect::Quit => Some(Order::Quit),
-            Effect::Suspend => Some(Order::Suspend),
-            Effect::Copy(text) => Some(Order::Copy(text)),
-            Effect::Export(request) => {
-                self.export(request);
-                None
+            Effect::Quit => return Some(Order::Quit),
+            Effect::Suspend => return Some(Order::Suspend),
+            Effect::Copy(text) => return Some(Order::Copy(text)),
+            Effect::Export(request) => self.export(request),
+            Effect::Record => {
+                if let Feed::Target { recorder, .. } = &mut self.feed
+                    && let Some(said) = recorder.toggle()
+                {
+                    self.app.update(Message::Note(said), &self.session);
+                }
             }
             Effect::Send(command) => {
-                if !self.link.send(command) {
+                if let Feed::Target { link, .. } = &self.feed
+                    && !link.send(command)
+                {
                     let sentence = "the target takes no commands now: try again once it answers";
                     self.app.update(Message::Note(sentence.into()), &self.session);
                 }
-                None
             }
         }
+        None
     }
 
     /// Writes an export into the working directory, in the background.
@@ -99,9 +135,10 @@ impl Live {
         }
     }
 
-    /// Asks for the names of frames that are new.
+    /// Asks for the names of frames that are new. A file brings its own.
     fn want_names(&mut self) {
         let frames = self.session.take_wanted_frames();
+        let Feed::Target { link, symbols, .. } = &self.feed else { return };
         if frames.is_empty() {
             return;
         }
@@ -109,7 +146,22 @@ impl Live {
         let known = self.session.modules();
         let modules: Vec<Module> =
             concerned.iter().filter_map(|id| known.get(id)).cloned().collect();
-        self.symbols.want(self.link.target().pid, &modules, frames);
+        symbols.want(link.target().pid, &modules, frames);
+    }
+
+    /// How far the work in the background is.
+    fn look(&mut self) {
+        let (message, note) = match &mut self.feed {
+            Feed::File(reading) => (Message::Reading(reading.percent()), None),
+            Feed::Target { recorder, .. } => {
+                let note = recorder.look();
+                (Message::Recording(recorder.shown()), note)
+            }
+        };
+        self.app.update(message, &self.session);
+        if let Some(note) = note {
+            self.app.update(Message::Note(note), &self.session);
+        }
     }
 }
 
@@ -130,7 +182,7 @@ impl Ui for Live {
         }
         self.session.apply(match event {
             SourceEvent::Message(message) => session::Input::Agent(message),
-            SourceEvent::UnknownMessage => session::Input::UnknownMessage,
+            SourceEvent::UnknownMessage { .. } => session::Input::UnknownMessage,
             SourceEvent::Names(names) => session::Input::Names(names),
             SourceEvent::Connection(state) => session::Input::Connection(match state {
                 State::Connecting => Connection::Connecting,
@@ -173,6 +225,7 @@ impl Ui for Live {
 
     fn refresh(&mut self) -> bool {
         self.want_names();
+        self.look();
         self.app.update(Message::Refresh, &self.session);
         self.app.take_dirty()
     }

@@ -25,6 +25,8 @@
 
 mod input;
 mod live;
+mod reading;
+mod recorder;
 mod screen;
 mod silence;
 mod suspend;
@@ -39,7 +41,7 @@ use std::time::{Duration, Instant};
 use crate::source::SourceEvent;
 use crate::source::inbox::{Event, Inbox, Signal};
 use input::Listeners;
-pub use live::run;
+pub use live::{run, show};
 use screen::Screen;
 pub use usable::usable;
 

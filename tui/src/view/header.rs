@@ -7,8 +7,8 @@ use ratatui::text::{Line, Span};
 
 use super::format::{self, Figure, Rounding, Unit};
 use super::text;
-use crate::app::App;
 use crate::app::keys::Place;
+use crate::app::{App, Reading};
 use crate::session::Connection;
 
 /// To so many columns a name is cut where room is short: as little as will do.
@@ -20,10 +20,18 @@ pub fn title(app: &App, area: Rect, frame: &mut Frame) {
     let mut states: Vec<Span> = Vec::new();
     let badge = |word: &'static str| format!(" {word} ").reversed().bold();
     match app.live().connection {
+        _ if app.file().is_some() => {}
         Connection::Connecting => states.push(" connecting… ".bold()),
         Connection::Lost(_) => states.push(badge("LOST")),
         Connection::Ended(_) => states.push(badge("ENDED")),
         Connection::Connected => {}
+    }
+    match app.file() {
+        Some(Reading::Percent(percent)) => {
+            states.push(format!(" READING {percent} % ").reversed().bold());
+        }
+        Some(Reading::Done) => states.push(badge("RECORDING")),
+        None => {}
     }
     if app.paused() {
         states.push(badge("PAUSED"));

@@ -41,7 +41,7 @@ use ratatui::style::Stylize;
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Wrap};
 
-use crate::app::{App, Screen};
+use crate::app::{App, Reading, Screen};
 use crate::session::Connection;
 
 /// The smallest screen that is drawn, in columns and rows.
@@ -114,6 +114,7 @@ pub fn draw(app: &App, frame: &mut Frame) {
         frame.render_widget(Line::from("─".repeat(usize::from(rule.width))).dim(), rule);
     }
     hint(app, parts.lower_rule, frame);
+    recording(app, parts.lower_rule, frame);
     match app.screen() {
         Screen::Callsites(cursor) => callsites::draw(app, cursor, &parts, frame),
         Screen::Callers(callers) => callers::draw(app, callers, &parts, frame),
@@ -153,6 +154,18 @@ fn hint(app: &App, rule: Rect, frame: &mut Frame) {
     }
 }
 
+/// What is being recorded, at the other end of that rule.
+fn recording(app: &App, rule: Rect, frame: &mut Frame) {
+    let Some((name, bytes)) = app.recording().filter(|_| rule.height > 0) else { return };
+    // The hint is worth more room than the file's name, which is told when it ends.
+    let taken = app.hint().map_or(0, |hint| text::width(hint) + 20);
+    let room = usize::from(rule.width).saturating_sub(taken + 6);
+    let long = format!(" rec {} {bytes} ", text::clean(name));
+    let said = if text::width(&long) <= room { long } else { format!(" rec {bytes} ") };
+    let width = (text::width(&said) as u16).min(rule.width.saturating_sub(2));
+    frame.render_widget(Line::from(said).bold(), Rect { x: rule.x + 2, width, ..rule });
+}
+
 /// A row of a list, marked when it is the selected one.
 fn list_row(mut line: Line<'static>, selected: bool, area: Rect, frame: &mut Frame) {
     if selected {
@@ -189,6 +202,10 @@ fn why_empty(app: &App) -> String {
             .into();
     }
     match (&app.live().connection, summary.interval_bytes, summary.clock_bytes) {
+        _ if matches!(app.file(), Some(Reading::Percent(_))) => {
+            "the recording is being read…".into()
+        }
+        _ if app.file().is_some() => "no samples are in the recording".into(),
         (Connection::Connecting, ..) => "waiting for the target's greeting…".into(),
         (Connection::Lost(_) | Connection::Ended(_), ..) => {
             "no samples came before the connection ended".into()

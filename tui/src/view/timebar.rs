@@ -57,6 +57,7 @@ pub fn draw(app: &App, area: Rect, frame: &mut Frame) {
 pub fn words(when: When) -> String {
     match when {
         When::Now => String::new(),
+        When::Peak => "the peak".into(),
         When::At(ns) => format!("at {}", format::moment(ns)),
         When::Range { from_ns, to_ns } => {
             format!("{} to {}", format::moment(from_ns), format::moment(to_ns))

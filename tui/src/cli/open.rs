@@ -1,0 +1,25 @@
+//! `heaptop open`: a recording on the screens.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Failure, shown};
+use crate::app::Options;
+use crate::source::file;
+use crate::terminal;
+
+/// Shows a recording on the same screens, as it was at its end.
+#[derive(Debug, Args)]
+pub(super) struct Open {
+    /// The recording.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+impl Open {
+    pub(super) fn run(&self, options: Options) -> Result<(), Failure> {
+        let tell = file::open(&self.file).map_err(|error| Failure::Usage(error.to_string()))?;
+        shown(terminal::show(tell, options))
+    }
+}

@@ -1,0 +1,234 @@
+//! Recording without a screen: one file, or several one after the other, until a time
+//! is over, a signal comes, or the target ends.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::{How, RecordError, Recording, bytes};
+use crate::source::{Link, Target};
+
+/// Between two looks at how it goes.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long the next file may take to have a whole snapshot, before the last one ends
+/// without it.
+const OVERLAP: Duration = Duration::from_secs(10);
+
+/// What is to be recorded, and how.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// The file; `None`: named after the target.
+    pub output: Option<PathBuf>,
+    /// For so long.
+    pub duration: Option<Duration>,
+    /// The next file begins when one has so many bytes.
+    pub rotate_bytes: Option<u64>,
+    /// Or after so long.
+    pub rotate_time: Option<Duration>,
+    /// So many files are kept; the oldest goes.
+    pub keep: Option<usize>,
+}
+
+impl Plan {
+    fn rotates(&self) -> bool {
+        self.rotate_bytes.is_some() || self.rotate_time.is_some()
+    }
+}
+
+/// What was recorded.
+#[derive(Debug)]
+pub struct Summary {
+    /// The last file.
+    pub path: PathBuf,
+    /// Files that are there.
+    pub files: usize,
+    /// Bytes in all files.
+    pub bytes: u64,
+    /// Events of blocks.
+    pub events: u64,
+    /// Births among them.
+    pub samples: u64,
+    /// Events lost on the way.
+    pub lost: u64,
+    /// Why it ended.
+    pub how: Result<How, RecordError>,
+}
+
+/// `NAME-PID-DATE.heaptop`, with the date in UTC.
+#[must_use]
+pub fn default_name(name: &str, pid: u32, now: SystemTime) -> PathBuf {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    let name: String = name.chars().map(plain).take(64).collect();
+    let name = if name.is_empty() { "target" } else { name.trim_start_matches(['.', '-']) };
+    let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    PathBuf::from(format!("{name}-{pid}-{}.heaptop", stamp(seconds)))
+}
+
+/// `20261130-014500`.
+fn stamp(unix_seconds: u64) -> String {
+    let ((year, month, day), rest) = (date(unix_seconds / 86_400), unix_seconds % 86_400);
+    format!("{year:04}{month:02}{day:02}-{:02}{:02}{:02}", rest / 3600, rest / 60 % 60, rest % 60)
+}
+
+/// `2026-11-30 01:45 UTC`.
+#[must_use]
+pub fn readable(unix_ns: u64) -> String {
+    let seconds = unix_ns / 1_000_000_000;
+    let ((year, month, day), rest) = (date(seconds / 86_400), seconds % 86_400);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 3600, rest / 60 % 60)
+}
+
+/// Year, month and day, so many days after 1970 began: counted in years that begin in
+/// March, in spans of 400 (Hinnant, "chrono-compatible low-level date algorithms").
+const fn date(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year + (month <= 2) as u64, month, day)
+}
+
+/// The file of this number: `a.heaptop`, `a.2.heaptop`.
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    if number == 0 {
+        return path.into();
+    }
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    let _ = write!(name, ".{number}");
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+/// Records from `link` on. `ends` is asked all the time whether to end, and told the
+/// bytes, events and lost events so far.
+pub fn run(
+    link: Link,
+    plan: &Plan,
+    mut ends: impl FnMut(u64, u64, u64) -> bool,
+) -> Result<Summary, RecordError> {
+    let Target { pid, ref socket, ref hello, .. } = *link.target();
+    let socket = socket.clone();
+    let base =
+        plan.output.clone().unwrap_or_else(|| default_name(&hello.name, pid, SystemTime::now()));
+    let replace = plan.output.is_some();
+    let mut number = u32::from(plan.rotates());
+    let mut total = Sum::default();
+    let mut kept = vec![numbered(&base, number)];
+    let mut current = Recording::start(link, &kept[0], replace, number, || ())?;
+    let began = Instant::now();
+    let mut file_began = began;
+    let how = loop {
+        std::thread::sleep(LOOK);
+        let so_far = total.with(&current);
+        let over = plan.duration.is_some_and(|duration| began.elapsed() >= duration);
+        if current.is_over() || ends(so_far.bytes, so_far.events, so_far.lost) || over {
+            break None;
+        }
+        let large = plan.rotate_bytes.is_some_and(|most| bytes(current.progress()) >= most);
+        let long = plan.rotate_time.is_some_and(|most| file_began.elapsed() >= most);
+        if !(large || long) {
+            continue;
+        }
+        // A target that cannot be connected to now goes on being recorded as before.
+        let Ok(link) = Link::open(&socket) else { continue };
+        number += 1;
+        let path = numbered(&base, number);
+        let next = match Recording::start(link, &path, replace, number, || ()) {
+            Ok(next) => next,
+            Err(error) => break Some(error),
+        };
+        let begun = Instant::now();
+        while !next.progress().synced.load(Relaxed)
+            && !next.is_over()
+            && begun.elapsed() < OVERLAP
+            && !ends(so_far.bytes, so_far.events, so_far.lost)
+        {
+            std::thread::sleep(LOOK / 4);
+        }
+        let last = std::mem::replace(&mut current, next);
+        // Its names may take their time, and the next one is recorded meanwhile.
+        let progress = total.end(last);
+        file_began = Instant::now();
+        if let Err(error) = progress {
+            break Some(error);
+        }
+        kept.push(path);
+        while plan.keep.is_some_and(|keep| kept.len() > keep.max(1)) {
+            let _ = std::fs::remove_file(kept.remove(0));
+        }
+    };
+    let path = current.path().to_owned();
+    let ended = total.end(current);
+    let how = how.map_or(ended, Err);
+    let Sum { bytes, events, samples, lost } = total;
+    Ok(Summary { path, files: kept.len(), bytes, events, samples, lost, how })
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Sum {
+    bytes: u64,
+    events: u64,
+    samples: u64,
+    lost: u64,
+}
+
+impl Sum {
+    fn with(self, recording: &Recording) -> Self {
+        let p = recording.progress();
+        Self {
+            bytes: self.bytes + p.bytes.load(Relaxed),
+            events: self.events + p.events.load(Relaxed),
+            samples: self.samples + p.samples.load(Relaxed),
+            lost: self.lost + p.lost.load(Relaxed),
+        }
+    }
+
+    /// Ends the recording, and adds what is in it.
+    fn end(&mut self, recording: Recording) -> Result<How, RecordError> {
+        let progress = recording.share();
+        let how = recording.finish();
+        self.bytes += progress.bytes.load(Relaxed);
+        self.events += progress.events.load(Relaxed);
+        self.samples += progress.samples.load(Relaxed);
+        self.lost += progress.lost.load(Relaxed);
+        how
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (seconds, is) in [
+            (0, "19700101-000000"),
+            (951_782_400, "20000229-000000"),
+            (1_709_251_199, "20240229-235959"),
+            (1_709_251_200, "20240301-000000"),
+            (4_107_542_400, "21000301-000000"),
+        ] {
+            assert_eq!(stamp(seconds), is);
+        }
+        assert_eq!(readable(1_709_251_199_000_000_000), "2024-02-29 23:59 UTC");
+    }
+
+    #[test]
+    fn names_of_files_are_plain() {
+        let name = |name: &str| default_name(name, 7, UNIX_EPOCH).to_string_lossy().into_owned();
+        assert_eq!(name("orders-api"), "orders-api-7-19700101-000000.heaptop");
+        assert_eq!(name("../a b\n"), "_a_b_-7-19700101-000000.heaptop");
+        assert_eq!(name(""), "target-7-19700101-000000.heaptop");
+        let path = Path::new("/tmp/a.heaptop");
+        assert_eq!(numbered(path, 0), path);
+        assert_eq!(numbered(path, 12), Path::new("/tmp/a.12.heaptop"));
+        assert_eq!(numbered(Path::new("a"), 1), Path::new("a.1"));
+    }
+}

@@ -1,0 +1,155 @@
+//! Sealing: a recording made whole and small. Names are looked for where the recorder had
+//! none, and everything is compressed as well as it goes.
+//!
+//! The new file takes the place of the old one, or of the output, only when it is whole
+//! and on the disk. What was sealed before comes out the same to the byte: the same frames go into
+//! the same chunks.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use heaptop_protocol::frame;
+use heaptop_protocol::recording::{By, InRecording};
+
+use super::file::{Output, RecordError};
+use super::packing::Packer;
+use super::tee::{names, recorded};
+use crate::source::file::{self, FileError};
+use crate::source::recording::{Said, Teller};
+
+/// Why a file is not sealed.
+#[derive(Debug)]
+pub enum SealError {
+    /// It cannot be read.
+    File(FileError),
+    /// The new one cannot be written.
+    Record(RecordError),
+    /// It cannot take its place.
+    Replace {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+}
+
+impl std::fmt::Display for SealError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(error) => error.fmt(f),
+            Self::Record(error) => error.fmt(f),
+            Self::Replace { path, error } => {
+                write!(f, "cannot write {}: {error}; what was there is unchanged", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for SealError {}
+
+/// What was done.
+#[derive(Debug)]
+pub struct Sealed {
+    /// Bytes before.
+    pub before: u64,
+    /// Bytes now.
+    pub after: u64,
+    /// What was wrong with the file, and was left out: a sentence.
+    pub trouble: Option<String>,
+}
+
+/// Seals `path` into `output`, or in its place. `progress` is told the percentage.
+pub fn seal(
+    path: &Path,
+    output: Option<&Path>,
+    mut progress: impl FnMut(u8),
+) -> Result<Sealed, SealError> {
+    let mut teller = file::recording(path).map_err(SealError::File)?;
+    let target = output.unwrap_or(path);
+    let mut unfinished = target.as_os_str().to_owned();
+    unfinished.push(format!(".{}.sealing", std::process::id()));
+    let unfinished = PathBuf::from(unfinished);
+    let written = copy(&mut teller, &unfinished, &mut progress);
+    let (after, trouble) = match written {
+        Ok(written) => written,
+        Err(error) => {
+            let _ = std::fs::remove_file(&unfinished);
+            return Err(SealError::Record(error));
+        }
+    };
+    let replaced = std::fs::File::open(&unfinished)
+        .and_then(|file| file.sync_all())
+        .and_then(|()| match std::fs::metadata(path) {
+            // Who could read it can read it still.
+            Ok(metadata) => std::fs::set_permissions(&unfinished, metadata.permissions()),
+            Err(_) => Ok(()),
+        })
+        .and_then(|()| std::fs::rename(&unfinished, target));
+    if let Err(error) = replaced {
+        let _ = std::fs::remove_file(&unfinished);
+        return Err(SealError::Replace { path: target.into(), error });
+    }
+    Ok(Sealed { before: teller.bytes_read(), after, trouble })
+}
+
+/// Copies all frames, and puts names behind them where there were none.
+fn copy(
+    teller: &mut Teller,
+    to: &Path,
+    progress: &mut impl FnMut(u8),
+) -> Result<(u64, Option<String>), RecordError> {
+    let mut output = Output::patient(to, Packer::patient())?;
+    let (mut ended, mut trouble) = (None, None);
+    let mut about = teller.recorded().cloned();
+    let look = about.as_ref().is_none_or(|about| !about.sealed);
+    let mut about = match about.take() {
+        Some(about) => about,
+        None => recorded(By::Seal, 0, 0, true),
+    };
+    about.sealed = true;
+    let about = InRecording::from(about);
+    output.put(|out| about.write(out))?;
+    let mut finder = look.then(crate::source::recording::Finder::new);
+    loop {
+        let said = match teller.said() {
+            Ok(Some(said)) => said,
+            Ok(None) => break,
+            Err(why) => {
+                trouble = Some(why);
+                break;
+            }
+        };
+        progress(teller.percent());
+        if let Some(finder) = &mut finder
+            && let Said::Agent(message) = &said
+        {
+            finder.see(message);
+        }
+        match said {
+            Said::Agent(message) => output.put(|out| message.write(out))?,
+            Said::Unknown(kind, payload) => {
+                output.put(|out| frame::write(out, kind, |o| drop(o.write_all(&payload))))?;
+            }
+            Said::Recorder(InRecording::Recorded(_)) => {}
+            Said::Recorder(InRecording::Ended(end)) => ended = Some(end),
+            Said::Recorder(said) => output.put(|out| said.write(out))?,
+        }
+        while let Some(found) = finder.as_mut().and_then(crate::source::recording::Finder::found) {
+            let found = InRecording::from(names(found));
+            output.put(|out| found.write(out))?;
+        }
+    }
+    while let Some(found) = finder.as_mut().and_then(crate::source::recording::Finder::wait) {
+        let found = InRecording::from(names(found));
+        output.put(|out| found.write(out))?;
+    }
+    match ended {
+        Some(end) => {
+            let end = InRecording::from(end);
+            output.put(|out| end.write(out))?;
+        }
+        None => trouble = trouble.or_else(|| teller.over().map(str::to_owned)),
+    }
+    output.flush()?;
+    Ok((output.bytes(), trouble))
+}

@@ -4,7 +4,7 @@
 //! source ─► session ─► query ─► view      symbols: names for frames, in the background
 //!                        ▲                app: state, keys, effects
 //!   terminal: the loop ─ app              export: SVG
-//!   cli: the command line      proof: estimates beside the truth
+//!   cli: the command line      proof: estimates beside the truth      ctf: memtrace's traces
 //! ```
 
 // One system call that no library has: see `source::process`.
@@ -12,6 +12,7 @@
 
 pub mod app;
 pub mod cli;
+pub mod ctf;
 pub mod export;
 pub mod proof;
 pub mod query;

@@ -4,13 +4,14 @@
 //! cannot be shown as well), with one sentence on standard error. After a signal, 128 and its number. A broken pipe
 //! ends quietly.
 
+mod dump;
 mod list;
 mod pick;
 mod size;
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -67,6 +68,13 @@ enum Command {
         /// Its pid, its name, or the path of its socket.
         #[arg(value_name = "PID|NAME|SOCKET")]
         target: String,
+    },
+    /// Prints every event of a trace as text.
+    ///
+    /// For a memtrace trace (.ctf) exactly what memtrace's own dump tool prints.
+    Dump {
+        /// The file.
+        file: PathBuf,
     },
     /// Lists the running targets of this user.
     List {
@@ -150,6 +158,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         ascii: arguments.ascii,
     };
     match arguments.command {
+        Some(Command::Dump { ref file }) => return dump::run(file),
         Some(Command::List { json }) => return list(json),
         Some(Command::Demo { prove: true, interval, runs, seed }) => {
             return prove(&Plan { interval, runs, seed: seed.unwrap_or_else(any_seed) });
@@ -169,7 +178,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
             let socket = Wanted::from(&**target).socket().map_err(Failure::Usage)?;
             attach(&socket, options)
         }
-        Some(Command::List { .. }) | None => choose(options),
+        Some(Command::Dump { .. } | Command::List { .. }) | None => choose(options),
     }
 }
 

@@ -55,7 +55,7 @@ pub fn dump<R: Read>(reader: &mut Reader<R>, out: &mut impl Write) -> Result<(),
                 if domains {
                     write!(head, " dom={domain}")?;
                 }
-                write!(head, " {:4}:", a.common)?;
+                write!(head, "  {:3}:", a.common)?;
                 out.write_all(&head)?;
                 line.set(domain, &a, |code, text| {
                     text.extend_from_slice(slots.text(code, locations))

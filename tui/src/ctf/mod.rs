@@ -1,9 +1,9 @@
 //! memtrace's traces of OCaml programs, the `.ctf` files.
 //!
 //! ```text
-//! bytes ─► packet ─► reader ─┬─► dump       text, as memtrace's own tool prints it
-//!           location ─┤      ├─► teller     what a session hears, as an agent tells it
-//!           backtrace ┘      └─► export ─► writer ─► a trace of version 2
+//! bytes ─► packet ─► reader ─┬─► dump    text, as memtrace's own tool prints it
+//!           location ─┤      ├─► tell    what a session hears, as an agent tells it
+//!           backtrace ┘      └─► export ─► write: a trace of version 2
 //! ```
 //!
 //! Nothing here opens a file or knows a clock. A trace is hostile: lengths are checked
@@ -15,10 +15,16 @@ mod bytes;
 mod dump;
 mod error;
 mod location;
+mod merge;
 mod packet;
 mod reader;
+mod stacks;
+mod tell;
+mod write;
 
 pub use dump::{DumpError, dump};
 pub use error::{CtfError, Why};
 pub use location::{Location, Locations, Text};
 pub use reader::{Alloc, Event, Info, Reader, Source, What, is_ctf};
+pub use tell::{Teller, tell};
+pub use write::{Birth, Writer};

@@ -1,5 +1,6 @@
 //! `heaptop dump FILE`: every event as text, on standard output.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, Cursor, Read, Write};
 use std::path::Path;
@@ -10,25 +11,39 @@ use crate::ctf::{self, DumpError, Reader};
 /// Bytes by which the kinds of files are told apart.
 const FIRST_BYTES: u64 = 8;
 
-/// Prints the file's events. What is damaged is printed as far as it is sound; then
-/// comes the sentence, and the exit code of unusable input.
-pub(super) fn run(path: &Path) -> Result<(), Failure> {
-    let unusable = |why: String| Failure::Usage(format!("{}: {why}", path.display()));
+/// Opens a file: its first bytes, and all of it.
+pub(super) fn open(path: &Path) -> Result<(Vec<u8>, impl Read + Send + 'static), Failure> {
     let mut first = Vec::new();
     let file = File::open(path).and_then(|mut file| {
         Read::by_ref(&mut file).take(FIRST_BYTES).read_to_end(&mut first)?;
         Ok(file)
     });
-    let file = file.map_err(|error| unusable(format!("cannot be read: {error}")))?;
-    let whole = Cursor::new(first.clone()).chain(file);
+    match file {
+        Ok(_) if first.is_empty() => Err(unusable(path, &"is empty: there is nothing in it")),
+        Ok(file) => Ok((first.clone(), Cursor::new(first).chain(file))),
+        Err(error) => Err(unusable(path, &format_args!("cannot be read: {error}"))),
+    }
+}
+
+/// The sentence about a file.
+pub(super) fn unusable(path: &Path, why: &dyn Display) -> Failure {
+    Failure::Usage(format!("{}: {why}", path.display()))
+}
+
+/// Prints the file's events. What is damaged is printed as far as it is sound; then
+/// comes the sentence, and the exit code of unusable input.
+pub(super) fn run(path: &Path) -> Result<(), Failure> {
+    let (first, file) = open(path)?;
     match &first[..] {
-        [] => Err(unusable("is empty: there is nothing to print".into())),
-        first if ctf::is_ctf(first) => match trace(whole) {
+        first if ctf::is_ctf(first) => match trace(file) {
             Ok(()) => Ok(()),
             Err(DumpError::Write(error)) => Err(error.into()),
-            Err(DumpError::Trace(error)) => Err(unusable(error.to_string())),
+            Err(DumpError::Trace(error)) => Err(unusable(path, &error)),
         },
-        _ => Err(unusable("is no trace: `heaptop dump` prints memtrace's traces (.ctf)".into())),
+        _ => {
+            let why = "is no trace: `heaptop dump` prints memtrace's traces (.ctf)";
+            Err(unusable(path, &why))
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! ends quietly.
 
 mod dump;
+mod export;
 mod list;
 mod pick;
 mod size;
@@ -76,6 +77,8 @@ enum Command {
         /// The file.
         file: PathBuf,
     },
+    /// Writes what a file holds in another program's format.
+    Export(export::Wish),
     /// Lists the running targets of this user.
     List {
         /// As JSON.
@@ -159,6 +162,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     match arguments.command {
         Some(Command::Dump { ref file }) => return dump::run(file),
+        Some(Command::Export(ref wish)) => return export::run(wish),
         Some(Command::List { json }) => return list(json),
         Some(Command::Demo { prove: true, interval, runs, seed }) => {
             return prove(&Plan { interval, runs, seed: seed.unwrap_or_else(any_seed) });
@@ -178,7 +182,9 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
             let socket = Wanted::from(&**target).socket().map_err(Failure::Usage)?;
             attach(&socket, options)
         }
-        Some(Command::Dump { .. } | Command::List { .. }) | None => choose(options),
+        Some(Command::Dump { .. } | Command::Export(_) | Command::List { .. }) | None => {
+            choose(options)
+        }
     }
 }
 

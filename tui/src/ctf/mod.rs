@@ -14,6 +14,7 @@ mod backtrace;
 mod bytes;
 mod dump;
 mod error;
+mod export;
 mod location;
 mod merge;
 mod packet;
@@ -24,6 +25,7 @@ mod write;
 
 pub use dump::{DumpError, dump};
 pub use error::{CtfError, Why};
+pub use export::{Converted, ExportError, Exported, convert, from_told};
 pub use location::{Location, Locations, Text};
 pub use reader::{Alloc, Event, Info, Reader, Source, What, is_ctf};
 pub use tell::{Teller, tell};

@@ -16,7 +16,7 @@ const MOST_WAITING: usize = 1 << 19;
 
 /// An event that owns all it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub(super) struct Told {
     /// Microseconds since 1970, never less than that of the one before.
     pub time_us: i64,
     /// The domain.
@@ -27,7 +27,7 @@ pub struct Told {
 
 /// What happens to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Happens {
+pub(super) enum Happens {
     /// A birth.
     Alloc {
         /// Which object.
@@ -83,7 +83,7 @@ impl PartialOrd for Waiting {
 
 /// The events that wait.
 #[derive(Debug)]
-pub struct Merge {
+pub(super) struct Merge {
     one_stream: bool,
     waiting: BinaryHeap<Reverse<Waiting>>,
     /// How many came.

@@ -1,5 +1,6 @@
 //! A trace of a trace.
 
+use crate::ctf::backtrace::MOST_DEPTH;
 use crate::ctf::dump::DumpError;
 use crate::ctf::error::CtfError;
 use crate::ctf::merge::{Happens, Merge, Told};
@@ -70,7 +71,7 @@ fn several<R: Read, W: Write>(
     lost: &mut Vec<String>,
 ) -> Result<(), DumpError> {
     let mut merge = Merge::new(reader.info());
-    let mut stacks = Stacks::default();
+    let mut stacks = Stacks::with_depth(MOST_DEPTH);
     let mut ids = FxHashMap::default();
     let (mut frames, mut strange) = (Vec::new(), 0u64);
     let mut ended = Ok(());
@@ -89,9 +90,7 @@ fn several<R: Read, W: Write>(
         };
         match what {
             Happens::Alloc { id, length, n_samples, source, stack } => {
-                frames.clear();
-                frames.extend(stacks.frames(stack));
-                frames.reverse();
+                stacks.frames(stack, &mut frames);
                 let birth =
                     Birth { time_us, length, n_samples, source, common: None, stack: &frames };
                 let locations = reader.locations();
@@ -112,7 +111,7 @@ fn several<R: Read, W: Write>(
     for (n, what) in [
         (merge.late(), "events came out of order, and have a later time"),
         (strange, "events are of objects that are not known"),
-        (stacks.refused(), "callstacks lack their innermost frames: there are too many"),
+        (stacks.refused(), "births lack their callstacks: there are too many"),
     ] {
         if n > 0 {
             lost.push(format!("{n} {what}"));

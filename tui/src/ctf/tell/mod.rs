@@ -30,7 +30,7 @@ use crate::session::names::Named;
 use crate::source::tell::{Progress, Tell};
 use crate::source::{SourceEvent, State};
 use books::{Books, Born};
-use greeting::Measures;
+use greeting::{DEPTH, Measures};
 use heaptop_protocol::event::{Batch, Event, Moment};
 use heaptop_protocol::ids::ThreadId;
 use heaptop_protocol::message::{
@@ -81,7 +81,7 @@ pub fn tell(input: impl Read + Send + 'static, len: u64) -> Result<Teller, CtfEr
         books: Books::new(measures.interval),
         reader,
         len,
-        stacks: Stacks::default(),
+        stacks: Stacks::with_depth(DEPTH),
         measures,
         names: Names::default(),
         now: Moment { seq: 0, time_ns: 0, clock: 0 },
@@ -259,7 +259,6 @@ impl Teller {
             (self.reader.skipped(), "packets of other processes are left out"),
             (self.books.strange, "events are of objects that are not known"),
             (self.merge.late(), "events came out of order"),
-            (self.stacks.refused(), "callstacks are cut: there are too many"),
         ];
         for (n, what) in left_out.into_iter().filter(|(n, _)| *n > 0) {
             sentence += &format!("; {n} {what}");

@@ -1,6 +1,5 @@
 //! Domains, callstacks and their names, each told before it is used.
 
-use super::greeting::DEPTH;
 use crate::ctf::location::{Location, Locations};
 use crate::ctf::reader::Info;
 use crate::ctf::stacks::{Stack, Stacks};
@@ -57,16 +56,15 @@ impl Names {
         if let Some(&id) = self.by_stack.get(&stack) {
             return id;
         }
-        if self.by_stack.len() + 1 >= MOST_STACKS {
+        if stack == Stack::OTHER || self.by_stack.len() + 1 >= MOST_STACKS {
             self.unplaced += 1;
             return StackId::OTHER;
         }
         let id = StackId(self.by_stack.len() as u32 + 1);
         self.by_stack.insert(stack, id);
-        let mut inner = stacks.frames(stack);
-        let mut frames: Vec<Frame> = Vec::new();
-        for code in inner.by_ref().take(DEPTH) {
-            frames.push(Frame { module: PROGRAM, offset: code });
+        let mut frames = Vec::new();
+        stacks.frames(stack, &mut frames);
+        for &code in &frames {
             if self.codes.insert(code) {
                 match locations.get(code) {
                     Some(places) => self.name(code, places),
@@ -74,8 +72,8 @@ impl Names {
                 }
             }
         }
-        frames.reverse();
-        let end = if inner.next().is_some() { End::Truncated } else { End::Complete };
+        let frames = frames.iter().map(|&code| Frame { module: PROGRAM, offset: code }).collect();
+        let end = if stack.is_cut() { End::Truncated } else { End::Complete };
         self.definitions.push(Callstack { id, frames, end }.into());
         id
     }

@@ -4,7 +4,7 @@
 //! source ─► session ─► query ─► view      symbols: names for frames, in the background
 //!                        ▲                app: state, keys, effects
 //!   terminal: the loop ─ app              export: SVG
-//!   cli: the command line      proof: estimates beside the truth
+//!   cli: the command line      proof: estimates beside the truth      ctf: memtrace's traces
 //!   record: what comes from a source, into a file
 //! ```
 
@@ -13,6 +13,7 @@
 
 pub mod app;
 pub mod cli;
+pub mod ctf;
 pub mod export;
 pub mod proof;
 pub mod query;

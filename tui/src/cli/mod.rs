@@ -5,6 +5,7 @@
 //! ends quietly.
 
 mod dump;
+mod export;
 mod list;
 mod open;
 mod pick;
@@ -82,6 +83,7 @@ enum Command {
     Open(open::Open),
     Seal(seal::Seal),
     Dump(dump::Dump),
+    Export(export::Export),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -165,6 +167,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Record(record)) => return record.run(),
         Some(Command::Seal(seal)) => return seal.run(),
         Some(Command::Dump(dump)) => return dump.run(),
+        Some(Command::Export(export)) => return export.run(),
         Some(Command::Demo { prove: true, interval, runs, seed }) => {
             let (interval, runs) = (*interval, *runs);
             return prove(&Plan { interval, runs, seed: seed.unwrap_or_else(any_seed) });

@@ -9,6 +9,7 @@ use heaptop_protocol::recording;
 
 use super::recording::{Names, Teller};
 use super::tell::Tell;
+use crate::ctf;
 
 /// Why a file cannot be told.
 #[derive(Debug)]
@@ -72,6 +73,13 @@ pub fn open(path: &Path) -> Result<Box<dyn Tell>, FileError> {
     let (file, first, bytes) = sniff(path)?;
     if is_recording(&first) {
         return Ok(Box::new(Teller::open(path, file, bytes, Names::Look)?));
+    }
+    if ctf::is_ctf(&first) {
+        let unusable = |error: ctf::CtfError| FileError::Unusable {
+            path: path.into(),
+            why: error.to_string(),
+        };
+        return Ok(Box::new(ctf::tell(file, bytes).map_err(unusable)?));
     }
     Err(FileError::Foreign(path.into()))
 }

@@ -35,7 +35,7 @@ use heaptop_protocol::message::FromViewer;
 use tui_input::Input;
 
 use crate::export::Request;
-use crate::query::{Column, Metric, NodeKey, Order, Question, Table};
+use crate::query::{Column, Metric, NodeKey, Order, Question, Table, When};
 use crate::session::Connection;
 pub use commands::Wanted;
 use rooms::{Rooms, Wishes};
@@ -337,7 +337,7 @@ impl App {
                 format!("{when}; reading {percent} %, figures are as of what is read")
             }
             (Reading::Done, Connection::Ended(how)) => {
-                format!("{when}; {how}; figures are as of then")
+                format!("{when}; {how}")
             }
             (Reading::Done, _) => when,
         }
@@ -351,6 +351,7 @@ impl App {
         let lines = |sentence: String| (sentence.chars().count().div_ceil(line)).min(9) as u16;
         let wishes = Wishes {
             sentence: self.sentence().map_or(0, lines),
+            past: self.question.when != When::Now,
             filter: self.prompt.is_some() || !self.question.filter.is_empty(),
             list: !matches!(self.screen(), Screen::Help { .. }),
             total: matches!(self.screen(), Screen::Callsites(_)),

@@ -1,12 +1,29 @@
 //! Moving about: rows, branches, screens.
 
 use super::cursor::Cursor;
+use super::keys::Action;
 use super::{App, Callers, Screen, tree};
 use crate::query::{Direction, Row};
 use crate::session::Session;
 
 impl App {
-    pub(super) fn scroll(&mut self, to: impl Fn(usize, usize) -> usize, session: &Session) {
+    /// Along the rows.
+    pub(super) fn move_along(&mut self, action: Action, session: &Session) {
+        match action {
+            Action::Up => self.scroll(|i, _| i.saturating_sub(1), session),
+            Action::Down => self.scroll(|i, _| i.saturating_add(1), session),
+            Action::PageUp => self.scroll(usize::saturating_sub, session),
+            Action::PageDown => self.scroll(usize::saturating_add, session),
+            Action::Last => self.scroll(|_, _| usize::MAX, session),
+            // The first row is a place, not a row: it stays on top.
+            _ => match self.cursor() {
+                Some(cursor) => cursor.reset(),
+                None => self.scroll(|_, _| 0, session),
+            },
+        }
+    }
+
+    fn scroll(&mut self, to: impl Fn(usize, usize) -> usize, session: &Session) {
         let page = usize::from(self.rooms().body).max(1);
         match self.stack.last_mut() {
             Some(Screen::Callsites(cursor)) => {

@@ -2,7 +2,8 @@
 //! the state needs the page's length for its keys, the view draws with it.
 //!
 //! The order in which parts get room as the screen grows: body, key bar, title,
-//! a sentence that must be read, heading, figures, filter, curve, total, rules.
+//! a sentence that must be read, the time bar where it is not now, heading, figures,
+//! filter, curve, total, rules.
 
 /// Most lines of a sentence.
 const MOST_SENTENCE: u16 = 3;
@@ -42,6 +43,8 @@ pub struct Rooms {
 pub struct Wishes {
     /// Lines of the sentence; 0: there is none.
     pub sentence: u16,
+    /// What is shown is not now: the time bar must say of when it is.
+    pub past: bool,
     /// There is a filter.
     pub filter: bool,
     /// The body is a list with a heading.
@@ -65,6 +68,7 @@ pub fn divide(width: u16, height: u16, wishes: Wishes) -> Rooms {
     rooms.bar = give(true, 1, 2);
     rooms.title = give(true, 1, 3);
     rooms.sentence = give(wishes.sentence > 0, 1, 4);
+    rooms.curve = give(wishes.past, 1, 5);
     rooms.heading = give(wishes.list, 1, 4);
     rooms.figures = give(true, 1, 5);
     rooms.filter = give(wishes.filter, 1, 6);
@@ -77,7 +81,7 @@ pub fn divide(width: u16, height: u16, wishes: Wishes) -> Rooms {
     } else {
         3
     };
-    rooms.curve = give(true, 1, 10);
+    rooms.curve += give(!wishes.past, 1, 10);
     rooms.total = give(wishes.total, 1, 12);
     rooms.figures += give(true, figures - 1, 14);
     rooms.sentence += give(wishes.sentence > 1, wishes.sentence.clamp(1, MOST_SENTENCE) - 1, 16);
@@ -96,13 +100,14 @@ mod tests {
     fn lines_add_up_at_every_size() {
         for height in 0..200 {
             for width in [0, 1, 20, 80, 160, 300] {
-                for bits in 0..32 {
+                for bits in 0..64 {
                     let wishes = Wishes {
                         sentence: (bits & 1) * 5,
                         filter: bits & 2 > 0,
                         list: bits & 4 > 0,
                         total: bits & 8 > 0,
                         crumbs: bits & 16 > 0,
+                        past: bits & 32 > 0,
                     };
                     let r = divide(width, height, wishes);
                     let sum = r.title

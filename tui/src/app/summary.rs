@@ -49,6 +49,8 @@ pub struct Summary {
     pub curve: Vec<(u64, f64)>,
     /// The latest moment, in nanoseconds since start.
     pub now_ns: u64,
+    /// From and to when any moment can be asked about.
+    pub span: Option<(u64, u64)>,
     /// What moment or range the figures are of.
     pub when: When,
 }
@@ -75,6 +77,7 @@ impl Summary {
             clock_bytes: None,
             curve: Vec::new(),
             now_ns: 0,
+            span: None,
             when: When::Now,
         }
     }
@@ -131,6 +134,7 @@ impl Summary {
             clock_bytes: status.map(|s| s.at.clock),
             curve: session.history().iter().map(|p| (p.time_ns, p.in_use_bytes)).collect(),
             now_ns: session.now_ns(),
+            span: session.span(),
             when: When::Now,
         }
     }

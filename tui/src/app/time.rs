@@ -12,8 +12,6 @@ use crate::query::When;
 
 /// A step is this part of what can be asked.
 const STEPS: u64 = 100;
-/// And at least this long.
-const LEAST_STEP_NS: u64 = 100_000_000;
 /// To play all of it takes so many seconds at most.
 const PLAYED_IN: u64 = 30;
 
@@ -80,7 +78,7 @@ impl Times {
     /// A step back, or forward; forward from the last moment it is now again.
     fn step(&mut self, back: bool, (first, last): Span) {
         (self.playing, self.peak) = (false, false);
-        let step = ((last - first) / STEPS).max(LEAST_STEP_NS);
+        let step = ((last - first) / STEPS).max(1);
         let at = self.cursor.unwrap_or(last).clamp(first, last);
         self.cursor = if back {
             Some(at.saturating_sub(step).max(first))
@@ -160,13 +158,6 @@ mod tests {
             times.act(key, SPAN);
             assert_ne!(times.when(Some(SPAN)), When::Peak, "{key:?}");
         }
-    }
-
-    #[test]
-    fn of_little_time_a_step_is_a_tenth_of_a_second() {
-        let mut times = Times::default();
-        times.step(true, (0, SECOND));
-        assert_eq!(times.cursor(), Some(SECOND - LEAST_STEP_NS));
     }
 
     #[test]

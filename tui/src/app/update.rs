@@ -121,18 +121,12 @@ impl App {
                     self.go_to_callsites(session);
                 }
             }
-            Action::Up => self.scroll(|i, _| i.saturating_sub(1), session),
-            Action::Down => self.scroll(|i, _| i.saturating_add(1), session),
-            Action::PageUp => self.scroll(usize::saturating_sub, session),
-            Action::PageDown => self.scroll(usize::saturating_add, session),
-            Action::First => {
-                // The first row is a place, not a row: it stays on top.
-                match self.cursor() {
-                    Some(cursor) => cursor.reset(),
-                    None => self.scroll(|_, _| 0, session),
-                }
-            }
-            Action::Last => self.scroll(|_, _| usize::MAX, session),
+            Action::Up
+            | Action::Down
+            | Action::PageUp
+            | Action::PageDown
+            | Action::First
+            | Action::Last => self.move_along(action, session),
             Action::Left => self.sideways(false, session),
             Action::Right => self.sideways(true, session),
             Action::Drill => self.drill(session),

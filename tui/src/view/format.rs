@@ -237,16 +237,23 @@ pub fn uptime(minutes: u64) -> String {
     }
 }
 
-/// A moment, as time since the target's start: to the tenth of a second in the first
-/// minute, then to the second.
+/// A moment, as time since the target's start, where all there is to see lasts `span_ns`:
+/// to the second, and where that is little, as finely as the cursor moves.
 #[must_use]
-pub fn moment(ns: u64) -> String {
-    let tenths = ns / 100_000_000;
-    let seconds = tenths / 10;
+pub fn moment(ns: u64, span_ns: u64) -> String {
+    let digits = match span_ns {
+        0..1_000_000_000 => 4,
+        1_000_000_000..10_000_000_000 => 2,
+        10_000_000_000..100_000_000_000 => 1,
+        _ => 0,
+    };
+    let seconds = ns / 1_000_000_000;
+    let fraction = format!("{:09}", ns % 1_000_000_000);
+    let fraction = if digits == 0 { String::new() } else { format!(".{}", &fraction[..digits]) };
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, s) => format!("{s}.{} s", tenths % 10),
-        (0, m, s) => format!("{m} m {s:02} s"),
-        (h, m, s) => format!("{h} h {m:02} m {s:02} s"),
+        (0, 0, s) => format!("{s}{fraction} s"),
+        (0, m, s) => format!("{m} m {s:02}{fraction} s"),
+        (h, m, s) => format!("{h} h {m:02} m {s:02}{fraction} s"),
     }
 }
 

@@ -156,10 +156,14 @@ fn rounding_keeps_what_is_round() {
 }
 
 #[test]
-fn moments_are_times_since_start() {
-    let moment = |ms: u64| moment(ms * 1_000_000);
+fn moments_are_as_fine_as_the_cursor_moves() {
+    let moment = |ms: u64, span_s: u64| moment(ms * 1_000_000, span_s * 1_000_000_000);
+    assert_eq!(moment(3_249, 0), "3.2490 s");
+    assert_eq!(moment(3_249, 5), "3.24 s");
+    assert_eq!(moment(63_249, 90), "1 m 03.2 s");
+    let seconds = |ms| moment(ms, 100);
     assert_eq!(
-        [0, 3_249, 59_999, 60_000, 192_500, 3_600_000, 90_061_000].map(moment),
-        ["0.0 s", "3.2 s", "59.9 s", "1 m 00 s", "3 m 12 s", "1 h 00 m 00 s", "25 h 01 m 01 s"]
+        [0, 3_249, 59_999, 192_500, 3_600_000, 90_061_000].map(seconds),
+        ["0 s", "3 s", "59 s", "3 m 12 s", "1 h 00 m 00 s", "25 h 01 m 01 s"]
     );
 }

@@ -45,6 +45,19 @@ fn callees_of_a_frame() {
 }
 
 #[test]
+fn a_moment_and_a_range_are_said_and_marked() {
+    let f = orders();
+    for size in [(20, 5), (80, 24), (160, 50)] {
+        let moment = screen(&f.session, size, ",,,,,,,,,,,,,,,,,,,,");
+        insta::assert_snapshot!(format!("moment_{}x{}", size.0, size.1), moment);
+    }
+    insta::assert_snapshot!(screen(&f.session, (80, 24), ",,,,,,,,,,,,,,,{,,,,,,,,,,,,,,,}"));
+    insta::assert_snapshot!(screen(&f.session, (80, 24), "P"));
+    let app = run(&f.session, (80, 24), ",,,,,,,,,,{");
+    insta::assert_snapshot!(styles(&drawn(&app, (80, 24))));
+}
+
+#[test]
 fn help() {
     let f = orders();
     for size in [(20, 5), (80, 24), (160, 50)] {

@@ -24,15 +24,23 @@ pub fn draw(app: &App, area: Rect, frame: &mut Frame) {
     let largest = curve.iter().map(|(_, v)| *v).filter(|v| v.is_finite()).fold(0.0, f64::max);
     let room = usize::from(area.width);
     let note = match summary.when {
-        _ if room < WORDY => String::new(),
-        When::Now if largest <= 0.0 => String::new(),
+        When::Now if largest <= 0.0 || room < WORDY => String::new(),
         When::Now => {
             let top = format::bytes(largest, 3, Rounding::Nearest);
             let since = summary.uptime_minutes.map(|m| format!(" in {}", format::uptime(m)));
             format!(" 0 to {top}{} ", since.unwrap_or_default())
         }
-        when => format!(" {} of {} ", words(when), format::moment(summary.now_ns)),
+        when => {
+            let (since, now) = summary.span.unwrap_or((0, summary.now_ns));
+            let span_ns = now.saturating_sub(since);
+            format!(" {} of {} ", words(when, span_ns), format::moment(now, span_ns))
+        }
     };
+    if room < WORDY && summary.when != When::Now {
+        // Of when it is must be said.
+        let note = text::keep_start(&note, room).into_owned();
+        return frame.render_widget(Line::from(note.bold()), area);
+    }
     let columns = room.saturating_sub(LABEL.len() + text::width(&note));
     let axis = Axis::of(curve, columns);
     let values = axis.values(curve);
@@ -54,13 +62,14 @@ pub fn draw(app: &App, area: Rect, frame: &mut Frame) {
 }
 
 /// A moment or range of the past; nothing for now.
-pub fn words(when: When) -> String {
+fn words(when: When, span_ns: u64) -> String {
+    let moment = |ns| format::moment(ns, span_ns);
     match when {
         When::Now => String::new(),
         When::Peak => "the peak".into(),
-        When::At(ns) => format!("at {}", format::moment(ns)),
+        When::At(ns) => format!("at {}", moment(ns)),
         When::Range { from_ns, to_ns } => {
-            format!("{} to {}", format::moment(from_ns), format::moment(to_ns))
+            format!("{} to {}", moment(from_ns), moment(to_ns))
         }
     }
 }

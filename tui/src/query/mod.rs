@@ -2,17 +2,25 @@
 //! here, so that they cannot disagree.
 
 mod grow;
+mod growth;
 mod keys;
 mod numbers;
+mod old;
 mod select;
 mod sums;
 mod table;
 #[cfg(test)]
 mod tests;
+mod threads;
+mod timeline;
 mod tree;
 
+pub use growth::{Grown, Growth, growth};
+pub use old::{Old, OldRow, old};
 pub use sums::finer;
 pub use table::{Callsites, Order, callsites};
+pub use threads::{ThreadRow, threads};
+pub use timeline::{Curve, Point, curve};
 pub use tree::{Branch, callers, stacks, tree};
 
 use crate::session::Session;

@@ -131,6 +131,19 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// The number that stands for it in an order.
+    #[must_use]
+    pub const fn point(self) -> Option<f64> {
+        match self {
+            Self::Unknown => None,
+            Self::Exact { value } | Self::Interval { value, .. } => Some(value),
+            Self::AtLeast { low, .. } => Some(low),
+            Self::AtMost { high, .. } => Some(high),
+        }
+    }
+}
+
 /// A figure that rests on how long blocks could be followed: a share that
 /// survives, a mean life in bytes, a promotion rate at another nursery.
 #[derive(Debug, Clone, Copy, PartialEq)]

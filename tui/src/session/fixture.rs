@@ -11,7 +11,7 @@ use heaptop_protocol::message::{
     AgentKind, FromAgent, Hello, History, HistoryPoint, LiveBlock, Losses, MAGIC, Peak, Sampling,
     SnapshotBegin, SnapshotBlocks, SnapshotEnd, Status, Thread, TotalsUpdate,
 };
-use heaptop_protocol::totals::{StackTotals, Totals};
+use heaptop_protocol::totals::{StackInUse, StackTotals, Totals};
 use std::collections::BTreeMap;
 
 /// The hand-made agent, with the session that hears it.
@@ -39,6 +39,8 @@ pub(crate) struct Fixture {
     living: BTreeMap<BlockId, LiveBlock>,
     peak_bytes: f64,
     holds_peak: bool,
+    /// What it has defined and named.
+    defined: Vec<Input>,
 }
 
 /// Where the fixture's program lies.
@@ -65,6 +67,7 @@ impl Fixture {
             living: BTreeMap::new(),
             peak_bytes: 0.0,
             holds_peak: false,
+            defined: Vec::new(),
         };
         fixture.session.apply(Input::Connection(Connection::Connected));
         fixture.say(fixture.hello());
@@ -103,7 +106,13 @@ impl Fixture {
 
     /// Says something to the session.
     pub fn say(&mut self, message: impl Into<FromAgent>) {
-        self.session.apply(Input::Agent(message.into()));
+        let message = Input::Agent(message.into());
+        if let Input::Agent(FromAgent::Module(_) | FromAgent::Thread(_) | FromAgent::Stack(_)) =
+            message
+        {
+            self.defined.push(message.clone());
+        }
+        self.session.apply(message);
     }
 
     /// The present, with a sequence number of its own.
@@ -130,13 +139,14 @@ impl Fixture {
     /// Names frames by text `function` or `function@file:line`, several inlined
     /// into one joined by ` > `, outermost first.
     pub fn name(&mut self, functions: &[&str]) {
-        let named = functions
+        let named: Vec<Named> = functions
             .iter()
             .map(|text| Named {
                 frame: self.frame(text),
                 symbols: text.split(" > ").map(symbol).collect(),
             })
             .collect();
+        self.defined.push(Input::Names(named.clone()));
         self.session.apply(Input::Names(named));
     }
 
@@ -161,7 +171,8 @@ impl Fixture {
             thread: ThreadId(1),
             stack,
             size,
-            n_samples: 1,
+            // Every byte is one at R = 1.
+            n_samples: if self.interval == Interval::EXACT { size } else { 1 },
             interval: self.interval,
             cause: Cause::Malloc,
             address: 0x7000_0000 + self.seq * 64,
@@ -272,6 +283,35 @@ impl Fixture {
     /// The living, as a snapshot lists them.
     pub fn listing(&self) -> Vec<LiveBlock> {
         self.living.values().copied().collect()
+    }
+
+    /// Says again what a new greeting makes unknown: module, callstacks, names, threads.
+    pub fn define_again(&mut self) {
+        for message in self.defined.clone() {
+            self.session.apply(message);
+        }
+    }
+
+    /// The memory bound is reached: of the living those stay that are `kept`, and all
+    /// stand for as much as at R = `coarser`.
+    pub fn thin(&mut self, coarser: Interval, kept: impl Fn(&LiveBlock) -> bool) {
+        self.living.retain(|_, block| kept(block));
+        self.coarsest = coarser;
+        for block in self.living.values_mut() {
+            block.interval = coarser;
+        }
+    }
+
+    /// Says that this is the peak, with its table.
+    pub fn say_peak(&mut self) {
+        let (time_ns, in_use) = (self.time_ns, self.all.in_use);
+        let table = self.totals.iter();
+        let mut stacks: Vec<StackInUse> =
+            table.map(|(s, t)| StackInUse { stack: *s, in_use: t.in_use }).collect();
+        let rest = stacks.split_off(stacks.len() / 2);
+        self.say(Peak { time_ns, in_use, stacks, more: true });
+        self.say(Peak { time_ns, in_use, stacks: rest, more: false });
+        self.hold_peak(true);
     }
 
     /// A snapshot of everything, in one go.

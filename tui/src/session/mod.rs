@@ -390,7 +390,11 @@ impl Session {
         for block in &listed.blocks {
             let stack = self.stack(block.stack);
             if let Some(begin) = self.blocks.list(block, stack) {
-                let w = block.interval.weight(block.size).objects;
+                let w = block.interval.weight(block.size);
+                if self.base.as_ref().is_some_and(|base| base.at.time_ns < block.born_ns) {
+                    self.heard_born.add(&w);
+                }
+                let w = w.objects;
                 let seen = begin.time_ns.max(block.born_ns);
                 self.live(stack, |lives| lives.enter(block.born_ns, seen, w));
             }

@@ -75,9 +75,13 @@ impl Session {
     /// yet: what was born then may be unknown.
     #[must_use]
     pub fn was_blind(&self, from_ns: u64, to_ns: u64) -> bool {
+        self.blind().any(|(from, to)| from <= to_ns && from_ns < to)
+    }
+
+    /// From when to when events were lost, in order; the last may go on.
+    pub fn blind(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let open = self.blind_from_ns.map(|from| (from, u64::MAX));
-        let spans = self.blind.iter().copied().chain(open);
-        spans.into_iter().any(|(from, to)| from <= to_ns && from_ns < to)
+        self.blind.iter().copied().chain(open)
     }
 
     /// What the agent's totals hold beyond what was heard of block by block, in bytes in

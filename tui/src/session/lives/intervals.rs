@@ -61,6 +61,11 @@ impl Intervals {
         self.list.get(usize::from(index)).copied().unwrap_or(Interval::EXACT)
     }
 
+    /// Whether none can be doubled any more.
+    pub fn all_coarse(&self) -> bool {
+        self.list.iter().all(|r| Interval::new(u64::from(r.bytes()) * 2).is_none())
+    }
+
     /// The largest.
     pub fn coarsest(&self) -> Option<Interval> {
         self.list.iter().copied().max()

@@ -276,10 +276,20 @@ impl Lives {
             self.put(life);
         }
         if self.len > self.most {
-            self.halvings += 1;
-            self.thin();
-            if self.len > self.most - self.most / 4 {
+            self.make_room();
+        }
+    }
+
+    /// Thins until a quarter is free. Lives of many samples, as at R = 1, need several
+    /// halvings before the first of them goes.
+    fn make_room(&mut self) {
+        let enough = self.most - self.most / 4;
+        while self.len > enough {
+            if self.intervals.all_coarse() {
                 self.forget(self.len / 2);
+            } else {
+                self.halvings += 1;
+                self.thin();
             }
         }
     }

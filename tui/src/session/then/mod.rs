@@ -29,6 +29,10 @@
 
 mod ages;
 mod bounds;
+pub mod old;
+#[cfg(test)]
+mod tests;
+pub mod threads;
 mod totals;
 mod trend;
 mod weights;
@@ -40,7 +44,9 @@ use super::figures::Lifetime;
 use super::lifetimes::Ages;
 use super::when::When;
 use bounds::Bounds;
+use heaptop_protocol::ids::ThreadId;
 use heaptop_protocol::totals::{Total, Totals};
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 use totals::Sets;
@@ -103,6 +109,13 @@ impl Session {
         Some((from.min(self.now_ns), self.now_ns))
     }
 
+    /// Bytes in use at the ends of `steps` equal steps from after `from_ns` until `to_ns`,
+    /// made of the blocks that were heard of. Costs a pass.
+    #[must_use]
+    pub fn in_use_over_time(&self, from_ns: u64, to_ns: u64, steps: usize) -> Vec<f64> {
+        trend::over_time(self, from_ns, to_ns, steps)
+    }
+
     /// The numbers of another moment; `None` for the present.
     #[must_use]
     pub fn then(&self, when: When) -> Option<Arc<Then>> {
@@ -143,6 +156,18 @@ impl Session {
 }
 
 impl Then {
+    /// What each thread did, as far as it was heard of.
+    #[must_use]
+    pub fn threads(&self, session: &Session) -> FxHashMap<ThreadId, threads::OfThread> {
+        threads::of(session, &self.bounds)
+    }
+
+    /// By group, the blocks alive then that were born until `born_until_ns`.
+    #[must_use]
+    pub fn old(&self, session: &Session, born_until_ns: u64) -> Vec<old::OfGroup> {
+        old::of(session, &self.bounds, born_until_ns / 1000)
+    }
+
     /// The totals of a callstack.
     #[must_use]
     pub fn stack_totals(&self, stack: u32) -> &Totals {

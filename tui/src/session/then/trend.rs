@@ -16,6 +16,43 @@ pub struct Trend {
     growth: Vec<f64>,
 }
 
+/// Bytes in use of all together at `steps` equal steps from after `from_ns` until
+/// `to_ns`.
+pub fn over_time(session: &Session, from_ns: u64, to_ns: u64, steps: usize) -> Vec<f64> {
+    let (from_us, to_us) = (from_ns / 1000, to_ns / 1000);
+    let length = to_us.saturating_sub(from_us);
+    if steps == 0 || length == 0 {
+        return Vec::new();
+    }
+    // What changes in a step is seen at its end; before the first step all is as of then.
+    let mut changes = vec![0.0; steps + 1];
+    let mut weights = Weights::new();
+    let mut change = |us: u64, by: f64| {
+        let step = match us.checked_sub(from_us + 1) {
+            _ if us > to_us => return,
+            Some(since) => (u128::from(since) * steps as u128 / u128::from(length)) as usize + 1,
+            None => 0,
+        };
+        changes[step.min(steps)] += by;
+    };
+    for life in session.lives.ended_after(from_us) {
+        let w = weights.of(life.interval, life.size).bytes;
+        change(life.born_us, w);
+        change(life.ended_us, -w);
+    }
+    for (_, block) in session.blocks.iter() {
+        change(block.born_ns / 1000, weights.of(block.interval, block.size).bytes);
+    }
+    let mut sum = changes[0];
+    changes[1..]
+        .iter()
+        .map(|change| {
+            sum += change;
+            sum.max(0.0)
+        })
+        .collect()
+}
+
 impl Trend {
     pub fn of(session: &Session, bounds: &Bounds) -> Self {
         let groups = session.book.groups().numbers();

@@ -1,0 +1,66 @@
+//! Threads: what each allocated, what of it lives, and what others freed.
+
+use super::When;
+use crate::session::figures::{Estimate, Ratio};
+use crate::session::then::threads::OTHERS;
+use crate::session::{Session, estimate};
+use heaptop_protocol::ids::ThreadId;
+use std::cmp::Reverse;
+
+/// A thread. Figures are of the blocks that it allocated, as far as they were heard of:
+/// since the viewer came, or in the range.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadRow {
+    /// Which; `None` for those that have no room of their own.
+    pub id: Option<ThreadId>,
+    /// The kernel's number, if it was told.
+    pub tid: Option<u32>,
+    /// Its name; empty if it has none.
+    pub name: String,
+    /// Bytes allocated.
+    pub allocated_bytes: Estimate,
+    /// Objects allocated.
+    pub allocated_objects: Estimate,
+    /// Bytes allocated per second over the window of rates.
+    pub allocated_rate: Estimate,
+    /// Bytes that live.
+    pub in_use_bytes: Estimate,
+    /// Objects that live.
+    pub in_use_objects: Estimate,
+    /// Bytes that another thread freed.
+    pub freed_elsewhere_bytes: Estimate,
+    /// Their share of all bytes freed.
+    pub freed_elsewhere: Ratio,
+}
+
+/// Threads that allocated anything that was heard of; most bytes allocated first.
+#[must_use]
+pub fn threads(session: &Session, when: When) -> Vec<ThreadRow> {
+    let when = if when == When::Now { When::At(session.now_ns()) } else { when };
+    let Some(then) = session.then(when) else { return Vec::new() };
+    let (born, living) = (then.sight_of_allocated(), then.sight_of_in_use());
+    let rates = then.sight_of_rates();
+    let known = |estimate| if then.knows_allocated() { estimate } else { Estimate::Unknown };
+    let mut rows: Vec<_> = then.threads(session).into_iter().collect();
+    rows.sort_by_key(|(id, of)| (Reverse(of.allocated.bytes.sum.to_bits()), *id));
+    rows.into_iter()
+        .map(|(id, of)| {
+            let thread = session.threads().get(&id);
+            let rate = then
+                .rate_seconds()
+                .map(|seconds| estimate::per_second(estimate::bytes(&of.window, rates), seconds));
+            ThreadRow {
+                id: (id != OTHERS).then_some(id),
+                tid: thread.map(|thread| thread.tid),
+                name: thread.map(|thread| thread.name.clone()).unwrap_or_default(),
+                allocated_bytes: known(estimate::bytes(&of.allocated, born)),
+                allocated_objects: known(estimate::objects(&of.allocated, born)),
+                allocated_rate: rate.unwrap_or(Estimate::Unknown),
+                in_use_bytes: estimate::bytes(&of.in_use, living),
+                in_use_objects: estimate::objects(&of.in_use, living),
+                freed_elsewhere_bytes: known(estimate::bytes(&of.freed_elsewhere, born)),
+                freed_elsewhere: estimate::share(&of.freed_elsewhere, &of.freed),
+            }
+        })
+        .collect()
+}

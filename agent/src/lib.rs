@@ -35,6 +35,7 @@
 //! | `HEAPTOP_MEMORY` | bound of the agent's memory, from 1 MiB on | `64M` |
 //! | `HEAPTOP_SEED` | seed of the random numbers | random |
 //! | `HEAPTOP_NAME` | what the viewer calls the program | its executable |
+//! | `HEAPTOP_RECORD` | a file: all of it is recorded there, without a viewer. `%p` is the pid | none |
 //! | `HEAPTOP_FOLLOW` | `1`: forked children get an agent and a socket of their own, with what they allocate themselves; see also [`after_fork`] | `0` |
 //! | `HEAPTOP_DIR` | directory of the socket | `$XDG_RUNTIME_DIR/heaptop`, else `heaptop-UID` in the temporary directory |
 //!

@@ -19,8 +19,8 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
-/// The listening socket, the region's file, and the viewers'.
-const ROOM: usize = super::MAX_PEERS + 2;
+/// The listening socket, the region's file, the recording, and the viewers'.
+const ROOM: usize = super::MAX_PEERS + 3;
 const NONE: i32 = -1;
 
 /// A descriptor with what it named when it was made.

@@ -8,7 +8,7 @@ use super::peer::{Peer, Sources};
 use super::remains::Opened;
 use super::server::Server;
 use super::threads::Threads;
-use super::{Errand, MAX_PEERS, endpoint_is};
+use super::{Errand, MAX_PEERS, endpoint_is, record, remains};
 use crate::engine::{Engine, sys, unwind};
 use heaptop_protocol::ids::StackId;
 use heaptop_protocol::message::{
@@ -60,7 +60,7 @@ pub struct Desk {
 impl Desk {
     /// With the socket open, if it can be.
     pub fn new(errand: Errand) -> Self {
-        let Errand { engine, ledger, directories, notices, file } = errand;
+        let Errand { engine, ledger, child, directories, notices, file } = errand;
         let mut desk = Self {
             engine,
             ledger,
@@ -80,6 +80,7 @@ impl Desk {
         };
         desk.govern(engine.governed);
         desk.open();
+        desk.record(child);
         desk
     }
 
@@ -94,6 +95,19 @@ impl Desk {
             Err(why) => {
                 endpoint_is(Err(why));
             }
+        }
+    }
+
+    /// Begins the recording that the environment wants.
+    fn record(&mut self, child: bool) {
+        match record::File::open(child) {
+            Some(Ok(file)) => {
+                let peer = Peer::file(file, self.hello(), sys::monotonic_ns());
+                self.peers.push(peer);
+            }
+            // In the first process it was told before `main` already.
+            Some(Err(why)) if !self.notices.contains(&why) => self.notices.push(why),
+            Some(Err(_)) | None => {}
         }
     }
 
@@ -115,11 +129,7 @@ impl Desk {
         if (slow || self.placed < self.ledger.known()) && self.modules.refresh() {
             unwind::forget();
         }
-        for stack in self.placed..self.ledger.known() {
-            let raw = self.ledger.raw(StackId(stack as u32));
-            self.engine.callstacks.rewrite(raw, |pc| self.modules.place(pc));
-        }
-        self.placed = self.ledger.known();
+        self.place();
         if slow {
             // Where there is no socket, perhaps because the program closed it.
             if self.server.as_ref().is_none_or(|s| !s.is_open()) {
@@ -144,10 +154,73 @@ impl Desk {
             threads: &self.threads,
             status: &status,
         };
+        let mut trouble = None;
         self.peers.retain_mut(|peer| {
             peer.follow(&sources, now_ns);
-            peer.flush().is_ok()
+            match peer.flush() {
+                Ok(()) => true,
+                Err(error) => {
+                    trouble = trouble.take().or_else(|| peer.trouble(&error));
+                    false
+                }
+            }
         });
+        if let Some(trouble) = trouble {
+            self.recording_failed(trouble);
+        }
+        if record::program_exits() {
+            self.finish_recording();
+        }
+    }
+
+    /// Viewers that are there are told by a mark, those that come by a notice.
+    fn recording_failed(&mut self, trouble: String) {
+        record::over();
+        let mark =
+            Mark { at: self.ledger.now(), label: trouble.chars().take(MARK_CHARS).collect() };
+        self.peers.iter_mut().for_each(|p| p.tell_mark(&mark));
+        self.notices.push(trouble);
+    }
+
+    /// The program exits and waits: all that happened until now goes into the file.
+    fn finish_recording(&mut self) {
+        let now = self.ledger.up_to_now();
+        let end = record::end(remains::exit_code(self.engine));
+        let mut more = true;
+        while more {
+            self.ledger.pass();
+            self.place();
+            let status = self.status();
+            let sources = Sources {
+                engine: self.engine,
+                ledger: &self.ledger,
+                modules: &self.modules,
+                threads: &self.threads,
+                status: &status,
+            };
+            let worked_off = self.ledger.done() >= now;
+            let Some(file) = self.peers.iter_mut().find(|peer| peer.is_file()) else { break };
+            let unfinished = file.hurry();
+            file.follow(&sources, sys::monotonic_ns());
+            more = !worked_off || unfinished;
+            if !more {
+                file.write(&end);
+            }
+            if file.flush().is_err() {
+                break;
+            }
+        }
+        self.peers.retain(|peer| !peer.is_file());
+        record::written();
+    }
+
+    /// Places the frames of callstacks that are new in modules.
+    fn place(&mut self) {
+        for stack in self.placed..self.ledger.known() {
+            let raw = self.ledger.raw(StackId(stack as u32));
+            self.engine.callstacks.rewrite(raw, |pc| self.modules.place(pc));
+        }
+        self.placed = self.ledger.known();
     }
 
     fn accept(&mut self, now_ns: u64) {
@@ -171,6 +244,8 @@ impl Desk {
             1..MANY => USUAL_MS,
             _ => BUSY_MS,
         };
+        let records = self.peers.iter().any(Peer::is_file);
+        let timeout = if records { timeout.min(record::LOOK_MS) } else { timeout };
         let watch = |fd: i32, writes: bool| libc::pollfd {
             fd,
             events: libc::POLLIN | if writes { libc::POLLOUT } else { 0 },
@@ -179,10 +254,8 @@ impl Desk {
         let mut fds: Vec<libc::pollfd> = self
             .peers
             .iter()
-            .map(|p| {
-                let (fd, writes) = p.poll();
-                watch(fd.as_raw_fd(), writes)
-            })
+            .filter_map(Peer::poll)
+            .map(|(fd, writes)| watch(fd.as_raw_fd(), writes))
             .collect();
         if self.peers.len() < MAX_PEERS
             && let Some(server) = self.server.as_ref().filter(|s| s.is_open())

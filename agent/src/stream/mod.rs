@@ -22,6 +22,7 @@ mod history;
 pub(crate) mod ledger;
 mod modules;
 mod peer;
+mod record;
 mod remains;
 mod server;
 mod threads;
@@ -99,9 +100,13 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
     // thread of the parent may have been at it. What is wrong with it the parent has
     // told.
     let first = !engine.is_childs();
-    let notices = if first { engine.notices.sentences() } else { Vec::new() };
+    let mut notices = if first { engine.notices.sentences() } else { Vec::new() };
+    if first {
+        notices.extend(record::wanted());
+    }
     let file = engine.file.and_then(Known::new);
-    let errand = Errand { engine, ledger, directories: directories(), notices, file };
+    let errand =
+        Errand { engine, ledger, child: !first, directories: directories(), notices, file };
     // And told here, so that a program that ends at once has told it.
     errand.notices.iter().for_each(|sentence| write_error(sentence));
     remains::publish(engine);
@@ -112,6 +117,7 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
         desk::unlink_at_exit();
     } else {
         descriptors::close();
+        record::begin_in_child();
         ENDPOINT.store(std::ptr::null_mut(), Release);
         desk::nothing_to_unlink();
     }
@@ -143,6 +149,7 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
         failed != 0
     };
     if failed {
+        record::over();
         return Err("the system refused the agent's thread");
     }
     if !first {
@@ -162,6 +169,8 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
 struct Errand {
     engine: &'static Engine,
     ledger: Ledger,
+    /// Whether it is a forked child that is followed.
+    child: bool,
     directories: Vec<PathBuf>,
     notices: Vec<String>,
     /// The region's.

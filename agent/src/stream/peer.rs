@@ -11,6 +11,7 @@
 use super::descriptors::Listed;
 use super::ledger::Ledger;
 use super::modules::Modules;
+use super::record::File;
 use super::threads::Threads;
 use crate::engine::Engine;
 use crate::engine::callstack::Published;
@@ -22,6 +23,7 @@ use heaptop_protocol::message::{
     Dropped, FromAgent, FromViewer, History, HistoryPoint, Mark, Memory, Peak, SnapshotBegin,
     SnapshotBlocks, SnapshotEnd, Status, TotalsUpdate, check_greeting,
 };
+use heaptop_protocol::recording::InRecording;
 use heaptop_protocol::remains::unpack;
 use interprocess::local_socket::Stream;
 use std::io::{self, Read};
@@ -66,11 +68,19 @@ enum Snapshot {
     Blocks { next: u32, listed: u64 },
 }
 
+/// Where it goes.
+enum Sink {
+    Socket {
+        listed: Listed,
+        /// Closed by `drop`, and only while it is ours.
+        stream: ManuallyDrop<Stream>,
+    },
+    File(File),
+}
+
 /// See the module.
 pub struct Peer {
-    listed: Listed,
-    /// Closed by `drop`, and only while it is ours.
-    stream: ManuallyDrop<Stream>,
+    sink: Sink,
     out: Vec<u8>,
     sent: usize,
     reader: frame::Reader,
@@ -101,9 +111,28 @@ impl Peer {
     /// A viewer that has just connected.
     pub fn new(stream: Stream, hello: FromAgent, memory: Option<Memory>, now_ns: u64) -> Self {
         let Stream::UdSocket(socket) = &stream;
-        let mut peer = Self {
-            listed: Listed::new(socket),
-            stream: ManuallyDrop::new(stream),
+        let listed = Listed::new(socket);
+        let mut peer =
+            Self::with(Sink::Socket { listed, stream: ManuallyDrop::new(stream) }, now_ns);
+        peer.tell(hello);
+        if let Some(memory) = memory {
+            peer.tell(memory);
+        }
+        peer
+    }
+
+    /// A file, which is told what a viewer is told.
+    pub fn file(file: File, hello: FromAgent, now_ns: u64) -> Self {
+        let mut peer = Self::with(Sink::File(file), now_ns);
+        peer.greeted = true;
+        peer.write(&File::about());
+        peer.tell(hello);
+        peer
+    }
+
+    fn with(sink: Sink, now_ns: u64) -> Self {
+        Self {
+            sink,
             out: Vec::new(),
             sent: 0,
             reader: frame::Reader::default(),
@@ -123,23 +152,28 @@ impl Peer {
             peak_ns: 0,
             unsent: 0,
             dropped: 0,
-        };
-        peer.tell(hello);
-        if let Some(memory) = memory {
-            peer.tell(memory);
         }
-        peer
     }
 
-    /// Its descriptor, and whether something waits to be written.
-    pub fn poll(&self) -> (BorrowedFd<'_>, bool) {
-        let Stream::UdSocket(socket) = &*self.stream;
-        (socket.as_fd(), self.waiting() > 0)
+    /// Its descriptor, and whether something waits to be written. Nobody waits for a
+    /// file.
+    pub fn poll(&self) -> Option<(BorrowedFd<'_>, bool)> {
+        let Sink::Socket { stream, .. } = &self.sink else { return None };
+        let Stream::UdSocket(socket) = &**stream;
+        Some((socket.as_fd(), self.waiting() > 0))
     }
 
-    /// An error if the program has closed our descriptor: see [`Listed`].
-    fn check(&self) -> io::Result<()> {
-        if self.listed.is_ours() { Ok(()) } else { Err(io::ErrorKind::NotConnected.into()) }
+    /// Whether it is a file.
+    pub const fn is_file(&self) -> bool {
+        matches!(self.sink, Sink::File(_))
+    }
+
+    /// Why the file takes no more, as viewers are told.
+    pub fn trouble(&self, error: &io::Error) -> Option<String> {
+        match &self.sink {
+            Sink::File(file) => Some(file.trouble(error)),
+            Sink::Socket { .. } => None,
+        }
     }
 
     fn waiting(&self) -> usize {
@@ -150,6 +184,19 @@ impl Peer {
     pub fn tell(&mut self, message: impl Into<FromAgent>) {
         // A message too large for a frame is left out whole; chunks never are.
         let _fits = message.into().write(&mut self.out);
+    }
+
+    /// Queues what only a recording says.
+    pub fn write(&mut self, said: &InRecording) {
+        let _fits = said.write(&mut self.out);
+    }
+
+    /// Has all that changed be told by the next [`Self::follow`], whatever the clock says;
+    /// whether that is not all yet.
+    pub fn hurry(&mut self) -> bool {
+        self.status_ns = 0;
+        self.peak_ns = 0;
+        self.sweep.is_some() || self.snapshot != Snapshot::Done
     }
 
     /// Queues a point of the curve, or leaves it for later.
@@ -175,12 +222,13 @@ impl Peer {
 
     /// Reads what the viewer wants; an error ends the conversation.
     pub fn listen(&mut self, now_ns: u64) -> io::Result<Vec<FromViewer>> {
-        self.check()?;
+        let Sink::Socket { listed, stream } = &mut self.sink else { return Ok(Vec::new()) };
+        check(listed)?;
         let mut wanted = Vec::new();
         let mut buffer = [0; 4096];
         // Bounded, so that a flood from one viewer cannot hold up the others.
         for _ in 0..16 {
-            match self.stream.read(&mut buffer) {
+            match stream.read(&mut buffer) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(n) => self.reader.feed(&buffer[..n]),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
@@ -373,8 +421,17 @@ impl Peer {
         if self.waiting() == 0 {
             return Ok(());
         }
-        self.check()?;
-        let Stream::UdSocket(socket) = &*self.stream;
+        let (listed, stream) = match &mut self.sink {
+            Sink::Socket { listed, stream } => (listed, stream),
+            Sink::File(file) => {
+                // Nothing was ever sent in part: these are whole frames.
+                let written = file.put(&self.out);
+                self.out.clear();
+                return written;
+            }
+        };
+        check(listed)?;
+        let Stream::UdSocket(socket) = &**stream;
         let fd = socket.as_fd().as_raw_fd();
         while self.sent < self.out.len() {
             let rest = &self.out[self.sent..];
@@ -407,11 +464,18 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        if self.listed.is_ours() {
+        if let Sink::Socket { listed, stream } = &mut self.sink
+            && listed.is_ours()
+        {
             // SAFETY: dropped here and nowhere else.
-            unsafe { ManuallyDrop::drop(&mut self.stream) };
+            unsafe { ManuallyDrop::drop(stream) };
         }
     }
+}
+
+/// An error if the program has closed our descriptor: see [`Listed`].
+fn check(listed: &Listed) -> io::Result<()> {
+    if listed.is_ours() { Ok(()) } else { Err(io::ErrorKind::NotConnected.into()) }
 }
 
 #[cfg(all(test, not(loom)))]

@@ -126,6 +126,12 @@ impl Opened {
     }
 }
 
+/// The code that the program exits with, once that is noted.
+pub fn exit_code(engine: &Engine) -> Option<u8> {
+    let ended = engine.header.ended.load(Relaxed);
+    (ended & EXITED != 0).then_some(ended as u8)
+}
+
 /// Has the program's end be noted, if it ends by `exit`. Once.
 #[cfg(target_env = "gnu")]
 pub fn note_exit() {

@@ -1,6 +1,6 @@
 //! Header and chunks: bytes in, bytes out.
 
-use super::{CHUNK_HEADER, COLUMNS, HEADER, MAGIC, MAX_FRAMES, RecordingError, VERSION, ZSTD};
+use super::{CHUNK_HEADER, CODED_ANEW, HEADER, MAGIC, MAX_FRAMES, RecordingError, VERSION, ZSTD};
 
 const CHUNK_MAGIC: [u8; 4] = *b"chnk";
 
@@ -40,7 +40,7 @@ pub struct Chunk<'a> {
     pub offset: u64,
     /// [`super::RAW`] or [`super::ZSTD`].
     pub codec: u8,
-    /// [`super::PLAIN`] or [`super::COLUMNS`].
+    /// [`super::PLAIN`], [`super::CODED`] or [`super::CODED_ANEW`].
     pub shape: u8,
     /// Bytes of its frames.
     pub frames: usize,
@@ -97,7 +97,7 @@ impl Reader {
             return Err(RecordingError::TooLong { offset, length });
         }
         let (codec, shape) = (header[4], header[5]);
-        if codec > ZSTD || shape > COLUMNS {
+        if codec > ZSTD || shape > CODED_ANEW {
             return Err(RecordingError::Unknown { offset, how: (codec, shape) });
         }
         let Some(content) = rest.get(..stored as usize) else { return Ok(None) };

@@ -12,15 +12,15 @@
 //! 1. **What is in it.** The chunks' contents, joined, are frames exactly as on the
 //!    wire (kinds 1 to 999, those too that the writer does not know), and frames that only a
 //!    recording has ([`InRecording`], kinds from 2,000 on).
-//! 2. **A chunk stands alone.** It holds whole frames, at most [`MAX_FRAMES`] bytes of
-//!    them, and is compressed by itself, written in one piece. So whatever ends the
-//!    writer, all but the last piece is there, and a torn one is known as torn.
+//! 2. **A chunk is whole or is not.** It holds whole frames, at most [`MAX_FRAMES`] bytes
+//!    of them, and is written in one piece. So whatever ends the writer, all but the last
+//!    piece is there, and a torn one is known as torn. Chunks are opened in order.
 //! 3. **Codec** says how what is stored was compressed: [`RAW`] not at all, [`ZSTD`] as a
 //!    Zstandard frame. This package compresses nothing: the agent needs no compression,
 //!    and whoever opens recordings brings it.
-//! 4. **Shape** says how the frames were laid out before that: [`PLAIN`] as they are,
-//!    [`COLUMNS`] with numbers of a kind beside each other ([`columns`]), which
-//!    compresses far better. What comes out is the same to the byte.
+//! 4. **Shape** says what was done before that: [`PLAIN`] nothing, [`CODED`] events were
+//!    taken out and coded by what is likely ([`Learnt`]), which takes half the bytes.
+//!    What comes out is the same to the byte.
 //! 5. **Hostile bytes.** Both lengths are bounded and their checksum is right before
 //!    memory is taken for them; a damaged chunk is an error with its place in the file,
 //!    and the end of what can be read.
@@ -28,9 +28,12 @@
 //!    sentence; new messages are new kinds, which are skipped and counted.
 
 mod chunk;
+mod coder;
+mod events;
 mod message;
 
 pub use chunk::{Chunk, Reader, write_chunk, write_header};
+pub use events::{Learnt, NotEvents};
 pub use message::{
     By, ConnectionLost, Ended, FrameNames, InRecording, Names, NewConnection, Recorded, SymbolName,
 };
@@ -56,8 +59,10 @@ pub const RAW: u8 = 0;
 pub const ZSTD: u8 = 1;
 /// Shape: frames as they are.
 pub const PLAIN: u8 = 0;
-/// Shape: see [`columns`].
-pub const COLUMNS: u8 = 1;
+/// Shape: events coded, by what was learnt in the chunks before: see [`Learnt`].
+pub const CODED: u8 = 1;
+/// Shape: the same, and nothing was learnt before.
+pub const CODED_ANEW: u8 = 2;
 
 /// What is wrong with a recording, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

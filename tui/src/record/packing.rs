@@ -1,18 +1,25 @@
-//! What chunks store: frames compressed, and back. The only file that names the
-//! compression library.
+//! What chunks store: frames, their events coded and the rest compressed, and back. The
+//! only file that names the compression library.
 
-use heaptop_protocol::recording::{self, Chunk, MAX_FRAMES, PLAIN, RAW, RecordingError, ZSTD};
+use heaptop_protocol::recording::{
+    self, CODED, CODED_ANEW, Chunk, Learnt, MAX_FRAMES, PLAIN, RAW, RecordingError, ZSTD,
+};
 use zstd::bulk::{Compressor, Decompressor};
 
 /// Beyond this level a recorder would not keep up on a small machine.
-const LEVEL: i32 = 9;
+const LEVEL: i32 = 12;
 /// What is worth the effort when there is time.
 const SEAL_LEVEL: i32 = 19;
+/// Bytes of the lengths in front of a coded chunk.
+const LENGTHS: usize = 8;
 
 /// Makes chunks.
 pub(crate) struct Packer {
     /// `None`: not to be had, and chunks are stored as they are.
     compressor: Option<Compressor<'static>>,
+    learnt: Box<Learnt>,
+    anew: bool,
+    stored: Vec<u8>,
 }
 
 impl Packer {
@@ -27,18 +34,32 @@ impl Packer {
     }
 
     fn with(level: i32) -> Self {
-        Self { compressor: Compressor::new(level).ok() }
+        let compressor = Compressor::new(level).ok();
+        Self { compressor, learnt: Box::default(), anew: true, stored: Vec::new() }
     }
 
     /// Appends a chunk of whole `frames`, at most [`MAX_FRAMES`] bytes of them, to `out`.
     pub(crate) fn pack(&mut self, frames: &[u8], out: &mut Vec<u8>) {
-        let packed = self.compressor.as_mut().and_then(|c| c.compress(frames).ok());
+        let (skeleton, coded) = self.learnt.encode(frames);
+        let packed = self.compressor.as_mut().and_then(|c| c.compress(&skeleton).ok());
         // What grows by compression is stored as it is.
-        let written = match packed.filter(|packed| packed.len() < frames.len()) {
-            Some(packed) => recording::write_chunk(out, ZSTD, PLAIN, frames.len(), &packed),
-            None => recording::write_chunk(out, RAW, PLAIN, frames.len(), frames),
+        let (codec, packed) = match packed.filter(|packed| packed.len() < skeleton.len()) {
+            Some(packed) => (ZSTD, packed),
+            None => (RAW, skeleton.clone()),
         };
-        debug_assert!(written, "chunks are cut before they are too long");
+        self.stored.clear();
+        self.stored.extend((skeleton.len() as u32).to_le_bytes());
+        self.stored.extend((packed.len() as u32).to_le_bytes());
+        self.stored.extend(packed);
+        self.stored.extend(coded);
+        let shape = if self.anew { CODED_ANEW } else { CODED };
+        self.anew = false;
+        if !recording::write_chunk(out, codec, shape, frames.len(), &self.stored) {
+            // Hardly ever: events that cost more in code than as they were.
+            let written = recording::write_chunk(out, RAW, PLAIN, frames.len(), frames);
+            debug_assert!(written, "chunks are cut before they are too long");
+            (*self.learnt, self.anew) = (Learnt::default(), true);
+        }
     }
 }
 
@@ -46,6 +67,9 @@ impl Packer {
 #[derive(Default)]
 pub(crate) struct Unpacker {
     decompressor: Option<Decompressor<'static>>,
+    /// `None`: no chunk began anew yet.
+    learnt: Option<Box<Learnt>>,
+    skeleton: Vec<u8>,
 }
 
 impl Unpacker {
@@ -55,30 +79,72 @@ impl Unpacker {
         chunk: &Chunk<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), RecordingError> {
-        let damaged = RecordingError::Content { offset: chunk.offset };
         let before = out.len();
-        match chunk.codec {
-            RAW => out.extend_from_slice(chunk.stored),
-            _ => {
-                let most = chunk.frames.min(MAX_FRAMES);
-                out.resize(before + most, 0);
-                let decompressor = match &mut self.decompressor {
-                    Some(decompressor) => decompressor,
-                    none => none.insert(Decompressor::new().map_err(|_| damaged)?),
-                };
-                let n = decompressor
-                    .decompress_to_buffer(chunk.stored, &mut out[before..])
-                    .map_err(|_| damaged)?;
-                out.truncate(before + n);
-            }
+        let done = self.take(chunk, out);
+        if done.is_some() && out.len() - before == chunk.frames {
+            Ok(())
+        } else {
+            Err(RecordingError::Content { offset: chunk.offset })
         }
-        if out.len() - before == chunk.frames { Ok(()) } else { Err(damaged) }
+    }
+
+    fn take(&mut self, chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Option<()> {
+        let most = chunk.frames.min(MAX_FRAMES);
+        if chunk.shape == PLAIN {
+            return self.decompress(chunk.codec, chunk.stored, most, out);
+        }
+        let (lengths, rest) = chunk.stored.split_first_chunk::<LENGTHS>()?;
+        let word = |at: usize| lengths[at..].first_chunk().map(|b| u32::from_le_bytes(*b) as usize);
+        let (length, packed) = (word(0)?, word(4)?);
+        let (packed, coded) = rest.split_at_checked(packed)?;
+        // For each frame the skeleton has half of what the frame's header takes.
+        if length > most {
+            return None;
+        }
+        let mut skeleton = std::mem::take(&mut self.skeleton);
+        skeleton.clear();
+        self.decompress(chunk.codec, packed, length, &mut skeleton)?;
+        let learnt = match &mut self.learnt {
+            Some(learnt) if chunk.shape == CODED => learnt,
+            _ if chunk.shape == CODED => return None,
+            learnt => learnt.insert(Box::default()),
+        };
+        let done = learnt.decode(&skeleton, coded, most, out);
+        self.skeleton = skeleton;
+        done.ok()
+    }
+
+    /// Appends at most `most` bytes to `out`.
+    fn decompress(
+        &mut self,
+        codec: u8,
+        stored: &[u8],
+        most: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
+        let before = out.len();
+        if codec == RAW {
+            if stored.len() > most {
+                return None;
+            }
+            out.extend_from_slice(stored);
+            return Some(());
+        }
+        let decompressor = match &mut self.decompressor {
+            Some(decompressor) => decompressor,
+            none => none.insert(Decompressor::new().ok()?),
+        };
+        out.resize(before + most, 0);
+        let n = decompressor.decompress_to_buffer(stored, &mut out[before..]).ok()?;
+        out.truncate(before + n);
+        Some(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heaptop_protocol::frame;
     use heaptop_protocol::recording::{Reader, write_header};
 
     fn opened(bytes: &[u8]) -> Result<Vec<u8>, RecordingError> {
@@ -96,9 +162,15 @@ mod tests {
         let mut file = Vec::new();
         write_header(&mut file);
         let mut packer = Packer::live();
-        let even = vec![7; 100_000];
+        let frames = |payload: &[u8]| {
+            let mut frames = Vec::new();
+            assert!(frame::write(&mut frames, 999, |out| out.extend_from_slice(payload)));
+            frames
+        };
+        let even = frames(&[7; 100_000]);
         let noise: Vec<u8> =
             (0..1000u32).flat_map(|i| i.wrapping_mul(0x9e37_79b9).to_le_bytes()).collect();
+        let noise = frames(&noise);
         packer.pack(&even, &mut file);
         packer.pack(&noise, &mut file);
         assert!(file.len() < 6000, "{}", file.len());

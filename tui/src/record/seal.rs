@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use heaptop_protocol::frame;
-use heaptop_protocol::recording::{By, InRecording};
+use heaptop_protocol::recording::{By, InRecording, Recorded};
 
 use super::file::{Output, RecordError};
 use super::packing::Packer;
@@ -64,12 +64,14 @@ pub fn seal(
     output: Option<&Path>,
     mut progress: impl FnMut(u8),
 ) -> Result<Sealed, SealError> {
-    let mut teller = file::recording(path).map_err(SealError::File)?;
+    // What cannot be opened is not sealed.
+    let about = file::recording(path).map_err(SealError::File)?.recorded().cloned();
+    let mut teller = file::frames(path).map_err(SealError::File)?;
     let target = output.unwrap_or(path);
     let mut unfinished = target.as_os_str().to_owned();
     unfinished.push(format!(".{}.sealing", std::process::id()));
     let unfinished = PathBuf::from(unfinished);
-    let written = copy(&mut teller, &unfinished, &mut progress);
+    let written = copy(&mut teller, about, &unfinished, &mut progress);
     let (after, trouble) = match written {
         Ok(written) => written,
         Err(error) => {
@@ -95,17 +97,14 @@ pub fn seal(
 /// Copies all frames, and puts names behind them where there were none.
 fn copy(
     teller: &mut Teller,
+    about: Option<Recorded>,
     to: &Path,
     progress: &mut impl FnMut(u8),
 ) -> Result<(u64, Option<String>), RecordError> {
     let mut output = Output::patient(to, Packer::patient())?;
     let (mut ended, mut trouble) = (None, None);
-    let mut about = teller.recorded().cloned();
     let look = about.as_ref().is_none_or(|about| !about.sealed);
-    let mut about = match about.take() {
-        Some(about) => about,
-        None => recorded(By::Seal, 0, 0, true),
-    };
+    let mut about = about.unwrap_or_else(|| recorded(By::Seal, 0, 0, true));
     about.sealed = true;
     let about = InRecording::from(about);
     output.put(|out| about.write(out))?;

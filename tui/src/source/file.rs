@@ -99,6 +99,12 @@ pub(crate) fn recording(path: &Path) -> Result<Teller, FileError> {
     Teller::open(path, file, bytes, Names::Leave)
 }
 
+/// The same, from its first frame on: to be copied.
+pub(crate) fn frames(path: &Path) -> Result<Teller, FileError> {
+    let (file, _, bytes) = sniff(path)?;
+    Ok(Teller::unread(path, file, bytes, Names::Leave))
+}
+
 /// The file from its beginning, with its first bytes, and how many it has.
 pub(crate) fn sniff(path: &Path) -> Result<(Box<dyn Read + Send>, Vec<u8>, u64), FileError> {
     let io = |error: io::Error| match error.kind() {

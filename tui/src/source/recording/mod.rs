@@ -90,7 +90,28 @@ impl Teller {
         bytes: u64,
         names: Names,
     ) -> Result<Self, FileError> {
-        let mut teller = Self {
+        let mut teller = Self::unread(path, file, bytes, names);
+        while !teller.greeted {
+            match teller.said() {
+                Ok(Some(said)) => teller.hear(said),
+                Ok(None) => {
+                    let why = teller.over.unwrap_or_default();
+                    return Err(FileError::Unusable { path: path.into(), why });
+                }
+                Err(why) => return Err(FileError::Unusable { path: path.into(), why }),
+            }
+        }
+        Ok(teller)
+    }
+
+    /// The file from its first frame on, for [`Self::said`].
+    pub(super) fn unread(
+        path: &Path,
+        file: Box<dyn Read + Send>,
+        bytes: u64,
+        names: Names,
+    ) -> Self {
+        Self {
             path: path.into(),
             file,
             bytes,
@@ -108,18 +129,7 @@ impl Teller {
             told: false,
             wish: names,
             finder: None,
-        };
-        while !teller.greeted {
-            match teller.said() {
-                Ok(Some(said)) => teller.hear(said),
-                Ok(None) => {
-                    let why = teller.over.unwrap_or_default();
-                    return Err(FileError::Unusable { path: path.into(), why });
-                }
-                Err(why) => return Err(FileError::Unusable { path: path.into(), why }),
-            }
         }
-        Ok(teller)
     }
 
     /// Who recorded it, if that is known.

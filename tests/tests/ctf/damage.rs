@@ -151,7 +151,7 @@ fn no_callstack_is_deeper_than_memory() {
         let mut out = std::io::sink();
         let mut reader = heaptop::ctf::Reader::new(&craft.bytes[..]).unwrap();
         let error = loop {
-            match reader.next() {
+            match reader.next_event() {
                 Ok(Some(_)) => {}
                 Ok(None) => panic!("2,560,000 frames are too many"),
                 Err(error) => break error,

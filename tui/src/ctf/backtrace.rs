@@ -20,14 +20,14 @@ pub(super) const MOST_DEPTH: usize = 1 << 20;
 /// The table, and the last callstack.
 #[derive(Debug)]
 pub(super) struct Cache {
-    codes: Box<[u64; BUCKETS]>,
-    next: Box<[u16; BUCKETS]>,
+    codes: Box<[u64]>,
+    next: Box<[u16]>,
     last: Vec<u64>,
 }
 
 impl Cache {
     pub fn new() -> Self {
-        Self { codes: Box::new([0; BUCKETS]), next: Box::new([0; BUCKETS]), last: Vec::new() }
+        Self { codes: vec![0; BUCKETS].into(), next: vec![0; BUCKETS].into(), last: Vec::new() }
     }
 
     /// Whether a bucket holds what the writer says.

@@ -38,7 +38,7 @@ pub fn dump<R: Read>(reader: &mut Reader<R>, out: &mut impl Write) -> Result<(),
     let mut line = Line::default();
     let mut head = Vec::new();
     loop {
-        let Some(event) = reader.next()? else { return Ok(()) };
+        let Some(event) = reader.next_event()? else { return Ok(()) };
         let Event { time_us, domain, what, locations } = event;
         head.clear();
         write!(head, "{:010} ", time_us.saturating_sub(start_us))?;
@@ -58,7 +58,7 @@ pub fn dump<R: Read>(reader: &mut Reader<R>, out: &mut impl Write) -> Result<(),
                 write!(head, "  {:3}:", a.common)?;
                 out.write_all(&head)?;
                 line.set(domain, &a, |code, text| {
-                    text.extend_from_slice(slots.text(code, locations))
+                    text.extend_from_slice(slots.text(code, locations));
                 });
                 out.write_all(&line.text)?;
                 head.clear();

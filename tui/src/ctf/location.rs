@@ -6,7 +6,7 @@
 
 use super::bytes::Bytes;
 use super::error::{CtfError, Why};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Entries of a table, and the index that says "none of them".
@@ -73,15 +73,15 @@ pub(super) struct Tables(Table<File>);
 
 /// Every text once.
 #[derive(Debug, Default)]
-pub(super) struct Texts(FxHashMap<Text, ()>);
+pub(super) struct Texts(FxHashSet<Text>);
 
 impl Texts {
     fn keep(&mut self, text: &[u8]) -> Text {
-        if let Some((kept, ())) = self.0.get_key_value(text) {
+        if let Some(kept) = self.0.get(text) {
             return kept.clone();
         }
         let kept: Text = text.into();
-        self.0.insert(kept.clone(), ());
+        self.0.insert(kept.clone());
         kept
     }
 }

@@ -192,7 +192,7 @@ impl<R: Read> Reader<R> {
 
     /// The next event; `None` at the end of the file. After an error there is nothing
     /// more that could be believed.
-    pub fn next(&mut self) -> Result<Option<Event<'_>>, CtfError> {
+    pub fn next_event(&mut self) -> Result<Option<Event<'_>>, CtfError> {
         loop {
             let packet = match self.packet {
                 Some(packet) => packet,
@@ -208,7 +208,7 @@ impl<R: Read> Reader<R> {
             if packet.left == 0 {
                 self.leave(&packet)?;
             } else if let Some(raw) = self.event(packet)? {
-                return Ok(Some(self.show(raw)));
+                return Ok(Some(self.show(&raw)));
             }
         }
     }
@@ -328,11 +328,12 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    fn show(&self, raw: Raw) -> Event<'_> {
+    fn show(&self, raw: &Raw) -> Event<'_> {
         let what = match raw.what {
             RawWhat::Promote(id) => What::Promote(id),
             RawWhat::Collect(id) => What::Collect(id),
-            RawWhat::Alloc { id, birth: Birth { length, n_samples, source, common, .. }, kept } => {
+            RawWhat::Alloc { id, ref birth, kept } => {
+                let &Birth { length, n_samples, source, common, .. } = birth;
                 let cache = self.domains.get(&raw.domain).and_then(|d| d.cache.as_ref());
                 let stack = cache.map_or(&[][..], |cache| cache.last());
                 What::Alloc(Alloc { id, length, n_samples, source, common, kept, stack })

@@ -58,6 +58,12 @@ impl Default for Rules {
                 "rust_begin_unwind",
                 "__rust_begin_short_",
                 "__rust_end_short_",
+                // OCaml's standard library.
+                "Stdlib.",
+                "Stdlib__",
+                "CamlinternalFormat.",
+                "CamlinternalLazy.",
+                "CamlinternalOO.",
             ]),
             allocator: list(&[
                 "__rust_alloc",
@@ -271,6 +277,8 @@ mod tests {
             "<[u8]>::to_vec",
             "std::vector<Foo, std::allocator<Foo> >::push_back(Foo const&)",
             "__libc_start_main",
+            "Stdlib__List.init_aux",
+            "CamlinternalFormat.make_printf",
         ] {
             assert_eq!(owner(name, None), Owner::Runtime, "{name}");
         }
@@ -298,6 +306,8 @@ mod tests {
             "allocate_everything",
             "malloc_stats_of_mine",
             "stdx::go",
+            "Stdlibrary.go",
+            "Leak.handle.(fun)",
             "main",
         ] {
             assert_eq!(owner(name, None), Owner::Program, "{name}");

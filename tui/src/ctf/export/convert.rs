@@ -45,7 +45,7 @@ pub fn convert<R: Read, W: Write>(reader: &mut Reader<R>, out: W) -> io::Result<
 }
 
 fn one<R: Read, W: Write>(reader: &mut Reader<R>, writer: &mut Writer<W>) -> Result<(), DumpError> {
-    while let Some(Event { time_us, what, locations, .. }) = reader.next()? {
+    while let Some(Event { time_us, what, locations, .. }) = reader.next_event()? {
         match what {
             What::Promote(id) => writer.promote(time_us, id)?,
             What::Collect(id) => writer.collect(time_us, id)?,
@@ -81,7 +81,7 @@ fn several<R: Read, W: Write>(
             if over {
                 break;
             }
-            match reader.next() {
+            match reader.next_event() {
                 Ok(Some(event)) => merge.put(Told::new(&event, &mut stacks)),
                 Ok(None) => over = true,
                 Err(error) => (over, ended) = (true, Err(error.into())),

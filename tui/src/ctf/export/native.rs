@@ -90,6 +90,7 @@ pub fn from_told(
 
 /// What the first pass finds.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each says whether there was such a thing")]
 struct Survey {
     hello: Option<Hello>,
     book: Book,
@@ -160,7 +161,7 @@ impl Survey {
         self.threads.insert(block.thread);
         self.addresses |= block.address != 0;
         self.causes |= block.cause != Cause::Malloc;
-        self.odd_sizes |= block.size % WORD != 0;
+        self.odd_sizes |= !block.size.is_multiple_of(WORD);
     }
 
     fn lost(&self, coarsest: Interval, thinned: u64, cut: u64) -> Vec<String> {
@@ -235,16 +236,16 @@ impl<W: Write> Pen<W> {
     }
 
     fn write(&mut self, time_ns: u64, record: Record) -> io::Result<()> {
-        let since = i64::try_from(time_ns / 1000).unwrap_or(i64::MAX);
-        let time_us = self.start_us.saturating_add(since);
+        let micros = i64::try_from(time_ns / 1000).unwrap_or(i64::MAX);
+        let moment_us = self.start_us.saturating_add(micros);
         match record {
-            Record::Birth(block) => self.birth(time_us, &block),
+            Record::Birth(block) => self.birth(moment_us, &block),
             Record::Promote(id) => match self.ids.get(&id) {
-                Some(&id) => self.writer.promote(time_us, id),
+                Some(&id) => self.writer.promote(moment_us, id),
                 None => Ok(()),
             },
             Record::Death(id) => match self.ids.remove(&id) {
-                Some(id) => self.writer.collect(time_us, id),
+                Some(id) => self.writer.collect(moment_us, id),
                 None => Ok(()),
             },
         }

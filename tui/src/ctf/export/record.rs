@@ -21,7 +21,6 @@ const MOST_BLOCKS: usize = 1 << 21;
 
 /// What happens to a block.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "most are births")]
 pub(super) enum Record {
     Birth(LiveBlock),
     Promote(BlockId),

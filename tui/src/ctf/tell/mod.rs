@@ -39,12 +39,20 @@ use heaptop_protocol::message::{
 };
 use names::Names;
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 use std::io::Read;
 
 /// Trace time between two reports.
 const STEP_NS: u64 = 250_000_000;
 /// Elements of one message.
 const CHUNK: usize = 1000;
+
+/// How far the file is.
+enum Reading {
+    On,
+    Over,
+    Broken(CtfError),
+}
 
 /// A trace that is told.
 pub struct Teller {
@@ -64,7 +72,7 @@ pub struct Teller {
     events: Vec<Event>,
     told: u64,
     out: VecDeque<SourceEvent>,
-    over: Option<Option<CtfError>>,
+    reading: Reading,
     ended: bool,
 }
 
@@ -90,7 +98,7 @@ pub fn tell(input: impl Read + Send + 'static, len: u64) -> Result<Teller, CtfEr
         events: Vec::new(),
         told: 0,
         out: VecDeque::new(),
-        over: None,
+        reading: Reading::On,
         ended: false,
     };
     teller.begin(hello);
@@ -137,17 +145,18 @@ impl Teller {
 
     /// Reads or takes one event on, or ends.
     fn go_on(&mut self) {
-        if let Some(told) = self.merge.take(self.over.is_some()) {
+        if let Some(told) = self.merge.take(!matches!(self.reading, Reading::On)) {
             self.happen(told);
             return;
         }
-        match self.over.take() {
-            None => match self.reader.next() {
+        match std::mem::replace(&mut self.reading, Reading::On) {
+            Reading::On => match self.reader.next_event() {
                 Ok(Some(event)) => self.merge.put(Told::new(&event, &mut self.stacks)),
-                Ok(None) => self.over = Some(None),
-                Err(error) => self.over = Some(Some(error)),
+                Ok(None) => self.reading = Reading::Over,
+                Err(error) => self.reading = Reading::Broken(error),
             },
-            Some(error) => self.end(error),
+            Reading::Over => self.end(None),
+            Reading::Broken(error) => self.end(Some(&error)),
         }
     }
 
@@ -236,7 +245,7 @@ impl Teller {
         self.say(History { whole: false, points: vec![point] });
     }
 
-    fn end(&mut self, error: Option<CtfError>) {
+    fn end(&mut self, error: Option<&CtfError>) {
         let (time_ns, in_use, table) = self.books.peak();
         self.report();
         let mut parts = table.chunks(CHUNK).peekable();
@@ -244,7 +253,7 @@ impl Teller {
             let more = parts.peek().is_some();
             self.say(Peak { time_ns, in_use, stacks: part.to_vec(), more });
         }
-        let sentence = self.last_words(error.as_ref());
+        let sentence = self.last_words(error);
         self.out.push_back(SourceEvent::Connection(State::Ended(sentence)));
         self.ended = true;
     }
@@ -261,7 +270,7 @@ impl Teller {
             (self.merge.late(), "events came out of order"),
         ];
         for (n, what) in left_out.into_iter().filter(|(n, _)| *n > 0) {
-            sentence += &format!("; {n} {what}");
+            let _ = write!(sentence, "; {n} {what}");
         }
         sentence
     }

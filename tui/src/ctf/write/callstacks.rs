@@ -14,8 +14,8 @@ const ROOM: usize = MOST_BYTES - 66 - 64;
 /// The table as the reader will have it, and the last callstack.
 #[derive(Debug)]
 pub(super) struct Callstacks {
-    codes: Box<[u64; BUCKETS]>,
-    next: Box<[u16; BUCKETS]>,
+    codes: Box<[u64]>,
+    next: Box<[u16]>,
     bucket_of: FxHashMap<u64, u16>,
     /// The bucket whose turn it is.
     turn: u16,
@@ -34,8 +34,8 @@ pub(super) struct Written {
 impl Callstacks {
     pub fn new() -> Self {
         Self {
-            codes: Box::new([0; BUCKETS]),
-            next: Box::new([0; BUCKETS]),
+            codes: vec![0; BUCKETS].into(),
+            next: vec![0; BUCKETS].into(),
             bucket_of: FxHashMap::default(),
             turn: 0,
             last: Vec::new(),

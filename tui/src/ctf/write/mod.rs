@@ -150,24 +150,21 @@ impl<W: Write> Writer<W> {
         let short = birth.source == Source::Minor
             && birth.n_samples == 1
             && (1..=16).contains(&birth.length);
-        match (short, u8::try_from(written.codes)) {
-            (true, Ok(few)) => {
-                event.extend(event_word(100 + birth.length as u32, time_us).to_le_bytes());
-                count(&mut event, common);
-                event.push(few);
-            }
-            _ => {
-                event.extend(event_word(2, time_us).to_le_bytes());
-                count(&mut event, birth.length);
-                count(&mut event, birth.n_samples);
-                event.push(match birth.source {
-                    Source::Minor => 0,
-                    Source::Major => 1,
-                    Source::External => 2,
-                });
-                count(&mut event, common);
-                event.extend(written.codes.to_le_bytes());
-            }
+        if let (true, Ok(few)) = (short, u8::try_from(written.codes)) {
+            event.extend(event_word(100 + birth.length as u32, time_us).to_le_bytes());
+            count(&mut event, common);
+            event.push(few);
+        } else {
+            event.extend(event_word(2, time_us).to_le_bytes());
+            count(&mut event, birth.length);
+            count(&mut event, birth.n_samples);
+            event.push(match birth.source {
+                Source::Minor => 0,
+                Source::Major => 1,
+                Source::External => 2,
+            });
+            count(&mut event, common);
+            event.extend(written.codes.to_le_bytes());
         }
         event.extend_from_slice(&codes);
         self.scratch = codes;

@@ -102,7 +102,7 @@ fn question(wanted: Wanted, area: Rect, frame: &mut Frame) {
 
 /// The first of a binding's keys.
 fn key(shown: &'static str) -> &'static str {
-    shown.split(',').next().unwrap_or(shown)
+    shown.split_once(", ").map_or(shown, |(first, _)| first)
 }
 
 fn count(app: &App) -> String {

@@ -3,7 +3,7 @@
 //! ```text
 //! source ─► session ─► query ─► view      symbols: names for frames, in the background
 //!                        ▲                app: state, keys, effects
-//!   terminal: the loop ─ app              export: SVG
+//!   terminal: the loop ─ app              export: SVG     report: tables as text
 //!   cli: the command line      proof: estimates beside the truth
 //! ```
 
@@ -15,6 +15,7 @@ pub mod cli;
 pub mod export;
 pub mod proof;
 pub mod query;
+pub mod report;
 pub mod session;
 pub mod source;
 pub mod symbols;

@@ -4,9 +4,13 @@
 //! cannot be shown as well), with one sentence on standard error. After a signal, 128 and its number. A broken pipe
 //! ends quietly.
 
+mod export_stacks;
 mod list;
+mod load;
 mod pick;
+mod report;
 mod size;
+mod times;
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal, Write};
@@ -68,6 +72,8 @@ enum Command {
         #[arg(value_name = "PID|NAME|SOCKET")]
         target: String,
     },
+    Report(report::Report),
+    Export(export_stacks::Export),
     /// Lists the running targets of this user.
     List {
         /// As JSON.
@@ -151,6 +157,9 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     match arguments.command {
         Some(Command::List { json }) => return list(json),
+        Some(Command::Report(ref report)) => return report.run(),
+        Some(Command::Export(ref export)) => return export.run(),
+        Some(Command::Attach { ref target }) if !terminal => return report::plain(target),
         Some(Command::Demo { prove: true, interval, runs, seed }) => {
             return prove(&Plan { interval, runs, seed: seed.unwrap_or_else(any_seed) });
         }
@@ -158,7 +167,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     if !terminal {
         return Err(Failure::Usage(
-            "standard output is no terminal, and a screen needs one: `heaptop list` prints without"
+            "standard output is no terminal, and a screen needs one: `heaptop list` and `heaptop report` print without"
                 .into(),
         ));
     }
@@ -169,7 +178,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
             let socket = Wanted::from(&**target).socket().map_err(Failure::Usage)?;
             attach(&socket, options)
         }
-        Some(Command::List { .. }) | None => choose(options),
+        _ => choose(options),
     }
 }
 

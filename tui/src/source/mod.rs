@@ -24,6 +24,7 @@ pub mod discover;
 mod error;
 #[cfg(test)]
 pub(crate) mod fake;
+pub mod file;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod handshake;

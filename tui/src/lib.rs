@@ -3,7 +3,7 @@
 //! ```text
 //! source ─► session ─► query ─► view      symbols: names for frames, in the background
 //!                        ▲                app: state, keys, effects
-//!   terminal: the loop ─ app              export: SVG
+//!   terminal: the loop ─ app              export: SVG     report: tables as text
 //!   cli: the command line      proof: estimates beside the truth      ctf: memtrace's traces
 //!   record: what comes from a source, into a file
 //! ```
@@ -18,6 +18,7 @@ pub mod export;
 pub mod proof;
 pub mod query;
 pub mod record;
+pub mod report;
 pub mod session;
 pub mod source;
 pub mod symbols;

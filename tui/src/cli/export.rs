@@ -1,121 +1,56 @@
-//! `heaptop export FILE --format …`: what a file holds, in another program's format.
+//! `heaptop export`: what is known, in another program's format.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Failure, say};
-use crate::ctf::{self, Reader};
-use crate::source::file;
+use super::export_stacks::{self, Picture};
+use super::report::Moment;
+use super::{Failure, export_ctf};
 
-/// Writes what a file holds in another program's format.
+/// Writes a flamegraph, or what a recording holds in another program's format.
 #[derive(Debug, Args)]
 pub(super) struct Export {
-    /// A recording (.heaptop), or a trace (.ctf).
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-    /// The format.
-    #[arg(long, value_enum)]
+    /// A recording (.heaptop), a trace (.ctf), or a target's pid, name or socket.
+    #[arg(value_name = "FILE|PID|NAME")]
+    pub(super) source: String,
+    /// What is written.
+    #[arg(long, value_enum, value_name = "FORMAT")]
     format: Format,
-    /// Where to; `-` is standard output.
+    #[command(flatten)]
+    pub(super) moment: Moment,
+    /// Callstacks through this function alone; again for the one that calls it.
+    #[arg(long, value_name = "FUNCTION")]
+    pub(super) focus: Vec<String>,
+    /// Callstacks whose callsite, file or callers contain this.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(super) filter: String,
+    /// Where to; - is standard output. Without: a new file here.
     #[arg(short, long, value_name = "OUT")]
-    output: PathBuf,
+    pub(super) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// A trace for memtrace's viewers: one stream of version 2.
+    /// A flamegraph.
+    Svg,
+    /// A line for each callstack, root first, and its number: for other tools.
+    Folded,
+    /// All events of a recording, as a trace for memtrace's viewers.
     Ctf,
 }
 
 impl Export {
     pub(super) fn run(&self) -> Result<(), Failure> {
         match self.format {
-            Format::Ctf => self.ctf(),
-        }
-    }
-
-    fn ctf(&self) -> Result<(), Failure> {
-        let (input, first, _) =
-            file::sniff(&self.file).map_err(|error| Failure::Usage(error.to_string()))?;
-        if ctf::is_ctf(&first) {
-            return self.trace(input);
-        }
-        let open = || file::open(&self.file).map_err(|error| error.to_string());
-        // Before the output is made.
-        open().map_err(Failure::Usage)?;
-        let told = write(&self.output, |out| match ctf::from_told(open, out) {
-            Ok(told) => Ok(Ok(told)),
-            Err(ctf::ExportError::Source(why)) => Ok(Err(why)),
-            Err(ctf::ExportError::Write(error)) => Err(error),
-        })?;
-        let told = told.map_err(|why| self.unusable(&why))?;
-        left_out(&told.lost);
-        Ok(())
-    }
-
-    fn trace(&self, input: impl Read) -> Result<(), Failure> {
-        let mut reader = Reader::new(input).map_err(|error| self.unusable(&error.to_string()))?;
-        let converted = write(&self.output, |out| ctf::convert(&mut reader, out))?;
-        left_out(&converted.lost);
-        match converted.error {
-            None => Ok(()),
-            Some(error) => {
-                Err(self.unusable(&format!("{error}; what is sound before it was written")))
+            Format::Svg => export_stacks::run(self, Picture::Svg),
+            Format::Folded => export_stacks::run(self, Picture::Folded),
+            Format::Ctf if self.moment.is_given() || !self.focus.is_empty() || !self.filter.is_empty() => {
+                Err(Failure::Usage(
+                    "a trace holds all of a recording: leave --metric, --at, --range, --focus and --filter out".into(),
+                ))
             }
+            Format::Ctf => export_ctf::run(self.source.as_ref(), self.output.as_deref()),
         }
     }
-
-    fn unusable(&self, why: &str) -> Failure {
-        Failure::Usage(format!("{}: {why}", self.file.display()))
-    }
-}
-
-fn left_out<S: AsRef<str>>(what: &[S]) {
-    if !what.is_empty() {
-        let what: Vec<&str> = what.iter().map(AsRef::as_ref).collect();
-        say(&format!("left out: {}", what.join("; ")));
-    }
-}
-
-/// Writes a file that is there as a whole or not at all: beside it first, under another
-/// name. Standard output is written as it comes.
-fn write<T>(
-    output: &Path,
-    work: impl FnOnce(&mut dyn Write) -> io::Result<T>,
-) -> Result<T, Failure> {
-    if output == Path::new("-") {
-        let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        let done = work(&mut out)?;
-        out.flush()?;
-        return Ok(done);
-    }
-    let sentence = |error: io::Error| {
-        let what = if error.kind() == ErrorKind::StorageFull { "the disk is full" } else { "" };
-        let why = if what.is_empty() { error.to_string() } else { what.to_owned() };
-        Failure::Failed(format!("{} cannot be written: {why}", output.display()))
-    };
-    let Some(name) = output.file_name() else {
-        return Err(Failure::Usage(format!("{} is no name for a file", output.display())));
-    };
-    if output.is_dir() {
-        return Err(Failure::Usage(format!("{} is a directory: name a file", output.display())));
-    }
-    let mut beside = name.to_owned();
-    beside.push(format!(".{}.part", std::process::id()));
-    let beside = output.with_file_name(beside);
-    let written = File::create_new(&beside).and_then(|file| {
-        let mut out = BufWriter::with_capacity(1 << 16, file);
-        let done = work(&mut out)?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(&beside, output)?;
-        Ok(done)
-    });
-    written.map_err(|error| {
-        // Nothing is left of what is not whole.
-        let _ = fs::remove_file(&beside);
-        sentence(error)
-    })
 }

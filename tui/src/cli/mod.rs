@@ -6,12 +6,17 @@
 
 mod dump;
 mod export;
+mod export_ctf;
+mod export_stacks;
 mod list;
+mod load;
 mod open;
 mod pick;
 mod record;
+mod report;
 mod seal;
 mod size;
+mod times;
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal, Write};
@@ -73,6 +78,7 @@ enum Command {
         #[arg(value_name = "PID|NAME|SOCKET")]
         target: String,
     },
+    Report(report::Report),
     /// Lists the running targets of this user.
     List {
         /// As JSON.
@@ -168,6 +174,11 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Seal(seal)) => return seal.run(),
         Some(Command::Dump(dump)) => return dump.run(),
         Some(Command::Export(export)) => return export.run(),
+        Some(Command::Report(report)) => return report.run(),
+        Some(Command::Attach { target }) if !terminal => {
+            return report::plain(&load::load(target)?);
+        }
+        Some(Command::Open(open)) if !terminal => return open.plain(),
         Some(Command::Demo { prove: true, interval, runs, seed }) => {
             let (interval, runs) = (*interval, *runs);
             return prove(&Plan { interval, runs, seed: seed.unwrap_or_else(any_seed) });
@@ -176,7 +187,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     if !terminal {
         return Err(Failure::Usage(
-            "standard output is no terminal, and a screen needs one: `heaptop list` prints without"
+            "standard output is no terminal, and a screen needs one: `heaptop list` and `heaptop report` print without"
                 .into(),
         ));
     }

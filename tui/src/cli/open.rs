@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Failure, shown};
+use super::{Failure, load, report, shown};
 use crate::app::Options;
 use crate::source::file;
 use crate::terminal;
@@ -18,6 +18,11 @@ pub(super) struct Open {
 }
 
 impl Open {
+    /// Where there is no terminal for a screen.
+    pub(super) fn plain(&self) -> Result<(), Failure> {
+        report::plain(&load::file(&self.file)?)
+    }
+
     pub(super) fn run(&self, options: Options) -> Result<(), Failure> {
         let tell = file::open(&self.file).map_err(|error| Failure::Usage(error.to_string()))?;
         shown(terminal::show(tell, options))

@@ -13,7 +13,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::query::{Label, Metric, Row};
+use crate::query::{self, Direction, Label, Metric, NodeKey, Row, When};
+use crate::session::Session;
 use crate::session::figures::Estimate;
 use crate::view::format::{self, Unit};
 use crate::view::text;
@@ -47,12 +48,51 @@ pub struct Request {
 }
 
 impl Request {
+    /// What of `session` is exported: the stacks through a focus of nodes, whose names
+    /// are `crumbs`.
+    #[must_use]
+    pub fn of(
+        session: &Session,
+        when: When,
+        (focus, direction): (&[NodeKey], Direction),
+        metric: Metric,
+        filter: &str,
+        crumbs: Vec<Label>,
+    ) -> Self {
+        let whole = query::tree(session, when, focus, direction, metric, filter, |_| false);
+        let (hello, losses) = (session.hello(), session.losses());
+        let at_ns = match when {
+            When::Now => session.now_ns(),
+            When::At(at) | When::Range { to_ns: at, .. } => at.min(session.now_ns()),
+            When::Peak => session.peak().map_or(0, |peak| peak.time_ns),
+        };
+        Self {
+            target: hello.map(|hello| hello.name.clone()).unwrap_or_default(),
+            pid: hello.map_or(0, |hello| hello.pid),
+            metric,
+            focus: crumbs,
+            filter: filter.into(),
+            total: whole.map_or(Estimate::Unknown, |node| node.cum),
+            interval_bytes: session.status().map(|status| status.interval.bytes()),
+            uptime_minutes: at_ns / 60_000_000_000,
+            lost: losses.births.saturating_add(losses.stacks).saturating_add(losses.unsent),
+            stacks: query::stacks(session, when, focus, direction, metric, filter),
+        }
+    }
+
+    /// A line for each callstack.
+    pub fn folded(&self) -> Result<Vec<u8>, ExportError> {
+        let mut text = svg::folded(&self.stacks, usize::MAX)?.join("\n");
+        text.push('\n');
+        Ok(text.into_bytes())
+    }
+
     /// The `n`-th proposal for the file's name.
     #[must_use]
-    pub fn file_name(&self, n: u32) -> String {
+    pub fn file_name(&self, n: u32, extension: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
         let name: String = self.target.chars().take(40).map(plain).collect();
-        format!("heaptop-{name}-{}-{}-{n}.svg", self.pid, slug(self.metric))
+        format!("heaptop-{name}-{}-{}-{n}.{extension}", self.pid, slug(self.metric))
     }
 
     /// The picture's heading.
@@ -91,9 +131,19 @@ impl Request {
 /// Makes and writes the file into `directory`; the path, or a sentence.
 pub fn run(request: &Request, directory: &Path) -> Result<PathBuf, String> {
     let bytes = request.svg().map_err(|e| e.to_string())?;
+    write_new(request, directory, "svg", &bytes)
+}
+
+/// Writes an export into a new file in `directory`; the path, or a sentence.
+pub fn write_new(
+    request: &Request,
+    directory: &Path,
+    extension: &str,
+    bytes: &[u8],
+) -> Result<PathBuf, String> {
     for n in 1..=MOST_NUMBERS {
-        let path = directory.join(request.file_name(n));
-        match write(&path, &bytes) {
+        let path = directory.join(request.file_name(n, extension));
+        match write(&path, bytes) {
             Ok(()) => return Ok(path),
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
             Err(e) => return Err(format!("cannot write {}: {e}", path.display())),

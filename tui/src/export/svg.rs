@@ -72,7 +72,10 @@ pub fn svg(
 }
 
 /// One line a stack, in the order in which flame-chart mode wants them.
-fn folded(stacks: &[(Vec<Label>, f64)], most_frames: usize) -> Result<Vec<String>, ExportError> {
+pub fn folded(
+    stacks: &[(Vec<Label>, f64)],
+    most_frames: usize,
+) -> Result<Vec<String>, ExportError> {
     let mut named: Vec<(Vec<String>, f64)> = stacks
         .iter()
         .filter(|(labels, weight)| !labels.is_empty() && weight.is_finite() && *weight > 0.0)

@@ -6,6 +6,7 @@ mod growth;
 mod keys;
 mod numbers;
 mod old;
+mod promotion;
 mod select;
 mod sums;
 mod table;
@@ -17,6 +18,7 @@ mod tree;
 
 pub use growth::{Grown, Growth, growth};
 pub use old::{Old, OldRow, old};
+pub use promotion::{Promotion, Promotions, promotion};
 pub use sums::finer;
 pub use table::{Callsites, Order, callsites};
 pub use threads::{ThreadRow, threads};

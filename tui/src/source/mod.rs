@@ -46,6 +46,7 @@ pub use link::{Link, Target};
 use heaptop_protocol::message::FromAgent;
 
 use crate::session::names::Named;
+use crate::session::{self, Connection};
 
 /// What comes from a target and about it.
 #[derive(Debug)]
@@ -66,6 +67,22 @@ pub enum SourceEvent {
     Connection(State),
     /// Names that were asked for.
     Names(Vec<Named>),
+}
+
+impl From<SourceEvent> for session::Input {
+    fn from(event: SourceEvent) -> Self {
+        match event {
+            SourceEvent::Message(message) => Self::Agent(message),
+            SourceEvent::UnknownMessage { .. } => Self::UnknownMessage,
+            SourceEvent::Names(names) => Self::Names(names),
+            SourceEvent::Connection(state) => Self::Connection(match state {
+                State::Connecting => Connection::Connecting,
+                State::Connected => Connection::Connected,
+                State::Lost(why) => Connection::Lost(why),
+                State::Ended(how) => Connection::Ended(how),
+            }),
+        }
+    }
 }
 
 /// How a connection stands.

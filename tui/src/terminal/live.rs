@@ -16,10 +16,10 @@ use super::silence::Silence;
 use super::{Ended, Order, Ui, run_ui};
 use crate::app::{App, Effect, Message, Options};
 use crate::export::{self, Request};
-use crate::session::{self, Connection, Session};
+use crate::session::{Connection, Session};
 use crate::source::inbox::{Event, Inbox};
 use crate::source::tell::Tell;
-use crate::source::{Link, SourceEvent, State};
+use crate::source::{Link, SourceEvent};
 use crate::symbols::Symbolizer;
 use crate::view;
 
@@ -180,17 +180,7 @@ impl Ui for Live {
             self.silence = Silence::from(Instant::now());
             self.app.update(Message::Silence(None), &self.session);
         }
-        self.session.apply(match event {
-            SourceEvent::Message(message) => session::Input::Agent(message),
-            SourceEvent::UnknownMessage { .. } => session::Input::UnknownMessage,
-            SourceEvent::Names(names) => session::Input::Names(names),
-            SourceEvent::Connection(state) => session::Input::Connection(match state {
-                State::Connecting => Connection::Connecting,
-                State::Connected => Connection::Connected,
-                State::Lost(why) => Connection::Lost(why),
-                State::Ended(how) => Connection::Ended(how),
-            }),
-        });
+        self.session.apply(event.into());
     }
 
     fn wake(&mut self) {

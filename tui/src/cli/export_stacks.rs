@@ -1,0 +1,70 @@
+//! `heaptop export --format svg|folded`: callstacks with what they count.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::export::Export;
+use super::load::load;
+use super::{Failure, say};
+use crate::export::{self, Request};
+use crate::query::{self, Direction};
+use crate::report::views;
+
+/// What callstacks are written as.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Picture {
+    /// A flamegraph.
+    Svg,
+    /// A line for each callstack, root first, and its number: for other tools.
+    Folded,
+}
+
+/// Writes what callstacks count.
+pub(super) fn run(export: &Export, picture: Picture) -> Result<(), Failure> {
+    let session = load(&export.source)?;
+    let when = export.moment.when(&session)?;
+    let focus = views::focus(&session, &export.focus).map_err(Failure::Usage)?;
+    let request = Request::of(
+        &session,
+        when,
+        (&focus, Direction::Callers),
+        export.moment.metric(),
+        &export.filter,
+        focus.iter().filter_map(|key| query::find(&session, *key)).collect(),
+    );
+    let (made, extension) = match picture {
+        Picture::Svg => (request.svg(), "svg"),
+        Picture::Folded => (request.folded(), "folded"),
+    };
+    let bytes = made.map_err(|error| Failure::Usage(error.to_string()))?;
+    write(export.output.as_deref(), &request, extension, &bytes)
+}
+
+fn write(
+    output: Option<&Path>,
+    request: &Request,
+    extension: &str,
+    bytes: &[u8],
+) -> Result<(), Failure> {
+    match output {
+        Some(path) if path == Path::new("-") => {
+            let mut out = io::stdout().lock();
+            out.write_all(bytes)?;
+            Ok(out.flush()?)
+        }
+        Some(path) => export::write(path, bytes).map_err(|error| {
+            let more = if error.kind() == io::ErrorKind::AlreadyExists {
+                ": move it away or choose another name"
+            } else {
+                ""
+            };
+            Failure::Usage(format!("cannot write {}: {error}{more}", path.display()))
+        }),
+        None => {
+            let written = export::write_new(request, Path::new("."), extension, bytes);
+            let path = written.map_err(Failure::Failed)?;
+            say(&format!("written: {}", path.display()));
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A session without a screen: of a file, or of a running target.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use heaptop_protocol::callstack::Module;
+use heaptop_protocol::message::FromAgent;
+
+use super::Failure;
+use crate::session::Session;
+use crate::source::inbox::Event;
+use crate::source::tell::Tell;
+use crate::source::wanted::Wanted;
+use crate::source::{Link, SourceEvent, State, file};
+use crate::symbols::Symbolizer;
+
+/// How long a target may take to tell what is there.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long names are waited for; what has none by then is shown without.
+const NAMES: Duration = Duration::from_secs(10);
+/// Progress is shown after so long, and that often.
+const PROGRESS: Duration = Duration::from_millis(500);
+
+/// What a file tells to its end, or what a target tells that is called `source`.
+pub(super) fn load(source: &str) -> Result<Session, Failure> {
+    let path = Path::new(source);
+    if is_file(path) {
+        return file(path);
+    }
+    let socket = Wanted::from(source).socket().map_err(Failure::Usage)?;
+    attach(&socket)
+}
+
+/// What a file tells to its end.
+pub(super) fn file(path: &Path) -> Result<Session, Failure> {
+    let tell = file::open(path).map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok(hear(tell, &mut Progress::on_terminal()))
+}
+
+/// Whether a name means a file: there is one, that is no socket, or it looks like one.
+fn is_file(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    match std::fs::metadata(path) {
+        // A directory of the name of a target is not meant.
+        Ok(there) if there.is_dir() => path.components().count() > 1,
+        Ok(there) => !there.file_type().is_socket(),
+        Err(_) => path.extension().is_some_and(|e| e == "heaptop" || e == "ctf"),
+    }
+}
+
+/// Hears a file to its end.
+pub(super) fn hear(mut tell: Box<dyn Tell>, progress: &mut Progress) -> Session {
+    let mut session = Session::new();
+    while let Some(event) = tell.next() {
+        session.apply(event.into());
+        progress.show(&*tell);
+    }
+    progress.clear();
+    session
+}
+
+/// Attaches, hears the snapshot and one status, waits for names, and leaves.
+fn attach(socket: &Path) -> Result<Session, Failure> {
+    let link = Link::open(socket).map_err(|error| Failure::Usage(error.to_string()))?;
+    let symbols = Symbolizer::start(link.name_answers());
+    let mut session = Session::new();
+    let (mut unnamed, mut whole) = (0usize, false);
+    let mut end = Instant::now() + PATIENCE;
+    let told = |session: &Session, whole: bool| whole && session.status().is_some();
+    while !told(&session, whole) || unnamed > 0 {
+        let Some(event) = link.inbox().take(Some(end)) else {
+            if told(&session, whole) {
+                break;
+            }
+            let seconds = PATIENCE.as_secs();
+            return Err(Failure::Failed(format!(
+                "the target did not tell what is there within {seconds} s: it is stopped or too busy, try again"
+            )));
+        };
+        let Event::Source(event) = event else { continue };
+        match &event {
+            SourceEvent::Names(names) => unnamed = unnamed.saturating_sub(names.len()),
+            SourceEvent::Message(FromAgent::SnapshotEnd(_)) if !whole => {
+                whole = true;
+                end = Instant::now() + NAMES;
+            }
+            // What a target that has ended left is told as well.
+            SourceEvent::Connection(State::Ended(why)) if !told(&session, whole) => {
+                return Err(Failure::Failed(why.clone()));
+            }
+            SourceEvent::Connection(State::Ended(_)) => end = end.min(Instant::now() + NAMES),
+            _ => {}
+        }
+        session.apply(event.into());
+        let frames = session.take_wanted_frames();
+        if !frames.is_empty() {
+            unnamed += frames.len();
+            let modules: Vec<Module> = session.modules().values().cloned().collect();
+            symbols.want(link.target().pid, &modules, frames);
+        }
+    }
+    Ok(session)
+}
+
+/// Says on a terminal how far a file has been read.
+pub(super) struct Progress {
+    shown: bool,
+    next: Instant,
+    events: u32,
+    terminal: bool,
+}
+
+impl Progress {
+    pub(super) fn on_terminal() -> Self {
+        Self {
+            shown: false,
+            next: Instant::now() + PROGRESS,
+            events: 0,
+            terminal: io::stderr().is_terminal(),
+        }
+    }
+
+    fn show(&mut self, tell: &dyn Tell) {
+        // Looking at the clock costs more than an event.
+        self.events = self.events.wrapping_add(1);
+        if !self.terminal || self.events % 64 != 0 || Instant::now() < self.next {
+            return;
+        }
+        self.next = Instant::now() + PROGRESS;
+        let of = tell.progress();
+        if let Some(percent) = (of.read * 100).checked_div(of.of) {
+            // If nobody sees it, nothing is lost.
+            let _ = write!(io::stderr(), "\rreading: {} %", percent.min(100));
+            self.shown = true;
+        }
+    }
+
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = write!(io::stderr(), "\r              \r");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! `heaptop report`: what a screen shows, printed.
+
+use std::io::{self, IsTerminal, Write};
+
+use clap::{Args, ValueEnum};
+
+use super::load::load;
+use super::times::{self, Range, Time};
+use super::{Failure, list};
+use crate::query::{Metric, When};
+use crate::report::{self, Asked, View, csv, json, text, views};
+use crate::session::Session;
+
+/// Prints a table of a recording, or of a running target.
+///
+/// Times are given since the target's start (90s, 1m30s), before the end (-10s), by the
+/// clock in UTC (12:34:56), or by a mark's name; also `start`, `end` and `peak`.
+#[derive(Debug, Args)]
+pub(super) struct Report {
+    /// A recording, or a target's pid, name or socket.
+    #[arg(value_name = "FILE|PID|NAME")]
+    source: String,
+    /// Which table.
+    #[arg(long, value_enum, default_value_t = View::Callsites, value_name = "VIEW")]
+    view: View,
+    #[command(flatten)]
+    moment: Moment,
+    /// Most rows.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+    /// Callers of this function; again for the one that calls it.
+    #[arg(long, value_name = "FUNCTION")]
+    focus: Vec<String>,
+    /// Rows whose callsite, file or callers contain this.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    filter: String,
+    /// How it is printed.
+    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
+    format: Format,
+}
+
+/// What is counted, and of when.
+#[derive(Debug, Args)]
+pub(super) struct Moment {
+    /// What is counted, and ordered by.
+    #[arg(long, value_enum, default_value_t = Counted::InUseBytes, value_name = "METRIC")]
+    metric: Counted,
+    /// At a moment of the past.
+    #[arg(long, value_name = "TIME", value_parser = times::time, allow_hyphen_values = true)]
+    at: Option<Time>,
+    /// Over a stretch of time.
+    #[arg(long, value_name = "FROM..TO", value_parser = times::range, conflicts_with = "at", allow_hyphen_values = true)]
+    range: Option<Range>,
+}
+
+impl Moment {
+    /// Whether anything but the usual is asked for.
+    pub(super) const fn is_given(&self) -> bool {
+        self.at.is_some() || self.range.is_some() || !matches!(self.metric, Counted::InUseBytes)
+    }
+
+    pub(super) fn metric(&self) -> Metric {
+        match self.metric {
+            Counted::InUseBytes => Metric::InUseBytes,
+            Counted::InUseObjects => Metric::InUseObjects,
+            Counted::AllocatedBytes => Metric::AllocatedBytes,
+            Counted::AllocatedObjects => Metric::AllocatedObjects,
+            Counted::PromotedBytes => Metric::PromotedBytes,
+            Counted::ShortLivedBytes => Metric::ShortLivedBytes,
+        }
+    }
+
+    pub(super) fn when(&self, session: &Session) -> Result<When, Failure> {
+        let resolved = match (&self.at, &self.range) {
+            // The peak is told with its callstacks, also from before there was a viewer.
+            (Some(Time::Peak), _) => Ok(When::Peak),
+            (Some(at), _) => at.resolve(session).map(When::At),
+            (None, Some(range)) => {
+                range.resolve(session).map(|(from_ns, to_ns)| When::Range { from_ns, to_ns })
+            }
+            (None, None) => Ok(When::Now),
+        };
+        resolved.map_err(Failure::Usage)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Counted {
+    InUseBytes,
+    InUseObjects,
+    AllocatedBytes,
+    AllocatedObjects,
+    PromotedBytes,
+    ShortLivedBytes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Text,
+    /// For programs: every figure with its interval.
+    Json,
+    /// For spreadsheets.
+    Csv,
+}
+
+impl Report {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let session = load(&self.source)?;
+        let asked = Asked {
+            view: self.view,
+            metric: self.moment.metric(),
+            top: self.top,
+            focus: self.focus.clone(),
+            filter: self.filter.clone(),
+            when: self.moment.when(&session)?,
+        };
+        print(&session, &asked, self.format)
+    }
+}
+
+/// What the first screen would show, where there is no terminal for it.
+pub(super) fn plain(session: &Session) -> Result<(), Failure> {
+    let asked = Asked {
+        view: View::Callsites,
+        metric: Metric::InUseBytes,
+        top: 20,
+        focus: Vec::new(),
+        filter: String::new(),
+        when: When::Now,
+    };
+    print(session, &asked, Format::Text)
+}
+
+fn print(session: &Session, asked: &Asked, format: Format) -> Result<(), Failure> {
+    let report: report::Report = views::report(session, asked).map_err(Failure::Usage)?;
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match format {
+        Format::Text => text::write(&report, width(), &mut out)?,
+        Format::Json => json::write(&report, list::escaped, &mut out)?,
+        Format::Csv => csv::write(&report, &mut out)?,
+    }
+    Ok(out.flush()?)
+}
+
+/// Columns of the terminal that is printed to.
+fn width() -> usize {
+    let terminal = io::stdout().is_terminal().then(|| rustix::termios::tcgetwinsize(io::stdout()));
+    match terminal {
+        Some(Ok(size)) if size.ws_col > 0 => size.ws_col.into(),
+        _ => text::WIDTH,
+    }
+}

@@ -1,0 +1,275 @@
+//! Moments as they are written on the command line.
+//!
+//! ```text
+//! TIME  = start | end | peak
+//!       | DURATION              after the target's start          90s  1m30s  1.5h
+//!       | -DURATION             before the end                    -10s
+//!       | [DATE ]HH:MM[:SS][Z]  by the clock, UTC                 12:34:56
+//!       | mark:NAME | NAME      a mark; of several of a name the last
+//! RANGE = [TIME]..[TIME]        without one: from the start, to the end
+//! ```
+//!
+//! A duration is one or more numbers with units: ns, us, ms, s, m, h, d. `mark:` is for
+//! names that would mean something else. A clock time without a date is its last one
+//! before the end.
+
+use crate::report::text;
+use crate::session::Session;
+
+const DAY_NS: u64 = 86_400_000_000_000;
+
+/// A moment that is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Time {
+    /// When the target started.
+    Start,
+    /// The latest.
+    End,
+    /// The highest moment.
+    Peak,
+    /// Nanoseconds since the start.
+    After(u64),
+    /// Nanoseconds before the end.
+    Before(u64),
+    /// Nanoseconds since 1970.
+    Date(u64),
+    /// Nanoseconds since midnight, UTC.
+    Clock(u64),
+    /// A mark.
+    Mark(String),
+}
+
+/// From one moment to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Range {
+    from: Time,
+    to: Time,
+}
+
+/// Reads a moment.
+pub(super) fn time(text: &str) -> Result<Time, String> {
+    let word = text.trim();
+    if let Some(name) = word.strip_prefix("mark:") {
+        return Ok(Time::Mark(name.to_owned()));
+    }
+    Ok(match word {
+        "" => {
+            return Err(
+                "a moment is a time such as 90s, 1m30s, -10s, 12:34:56, or a mark's name".into()
+            );
+        }
+        "start" => Time::Start,
+        "end" | "now" => Time::End,
+        "peak" => Time::Peak,
+        _ => {
+            let before = word.strip_prefix('-').and_then(duration).map(Time::Before);
+            let after = || duration(word.strip_prefix('+').unwrap_or(word)).map(Time::After);
+            let found = before.or_else(after).or_else(|| clock(word));
+            found.unwrap_or_else(|| Time::Mark(word.to_owned()))
+        }
+    })
+}
+
+/// Reads a range.
+pub(super) fn range(text: &str) -> Result<Range, String> {
+    let Some((from, to)) = text.split_once("..") else {
+        return Err("a range is two moments with .. between, such as 10s..1m or ..-10s".into());
+    };
+    let or = |text: &str, other| if text.trim().is_empty() { Ok(other) } else { time(text) };
+    Ok(Range { from: or(from, Time::Start)?, to: or(to, Time::End)? })
+}
+
+/// `1m30s`, `1.5 h`: nanoseconds.
+fn duration(text: &str) -> Option<u64> {
+    let mut rest = text.trim();
+    let mut sum = 0.0;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
+        let number: f64 = rest[..digits].parse().ok()?;
+        let after = rest[digits..].trim_start();
+        let letters = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
+        let unit = match &after[..letters] {
+            "ns" => 1.0,
+            "us" | "µs" => 1e3,
+            "ms" => 1e6,
+            "s" => 1e9,
+            "m" | "min" => 60e9,
+            "h" => 3600e9,
+            "d" => 86_400e9,
+            _ => return None,
+        };
+        sum += number * unit;
+        rest = after[letters..].trim_start();
+    }
+    (!text.trim().is_empty()).then_some(sum as u64)
+}
+
+/// `12:34`, `2026-11-30 12:34:56Z`.
+fn clock(text: &str) -> Option<Time> {
+    let text = text.strip_suffix('Z').unwrap_or(text).trim_end_matches(" UTC");
+    let (date, time) = match text.split_once([' ', 'T']) {
+        Some((date, time)) => (Some(date), time),
+        None => (None, text),
+    };
+    let parts: Vec<&str> = time.split(':').collect();
+    let number = |text: &str, below: f64| -> Option<f64> {
+        let plain = text.chars().all(|c| c.is_ascii_digit() || c == '.');
+        text.parse().ok().filter(|n| plain && *n < below)
+    };
+    let seconds = match parts[..] {
+        [h, m] => number(h, 24.0)? * 3600.0 + number(m, 60.0)? * 60.0,
+        [h, m, s] => number(h, 24.0)? * 3600.0 + number(m, 60.0)? * 60.0 + number(s, 60.0)?,
+        _ => return None,
+    };
+    let of_day = (seconds * 1e9) as u64;
+    let Some(date) = date else { return Some(Time::Clock(of_day)) };
+    let parts: Vec<u64> = date.split('-').map(|p| p.parse().ok()).collect::<Option<_>>()?;
+    let [year @ 1970..=9999, month @ 1..=12, day @ 1..=31] = parts[..] else { return None };
+    // Howard Hinnant's civil to days, from 0000-03-01 on.
+    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = y * 365 + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1;
+    Some(Time::Date(days.checked_sub(719_468)?.checked_mul(DAY_NS)?.checked_add(of_day)?))
+}
+
+impl Time {
+    /// Nanoseconds since the agent's start; after the end it is the end.
+    pub(super) fn resolve(&self, session: &Session) -> Result<u64, String> {
+        let end = session.now_ns();
+        let started = session.hello().map_or(0, |hello| hello.started_unix_ns);
+        let by_clock = |unix_ns: u64| {
+            let until = started.saturating_add(end);
+            unix_ns.checked_sub(started).filter(|at| started > 0 && *at <= end).ok_or_else(|| {
+                format!(
+                    "{} is not within the time that is known, from {} to {}",
+                    text::clock(unix_ns),
+                    text::clock(started),
+                    text::clock(until)
+                )
+            })
+        };
+        match self {
+            Self::Start => Ok(0),
+            Self::End => Ok(end),
+            Self::Peak => session
+                .peak()
+                .map(|peak| peak.time_ns.min(end))
+                .ok_or_else(|| "no peak is known: name another moment".into()),
+            Self::After(ns) => Ok((*ns).min(end)),
+            Self::Before(ns) => end.checked_sub(*ns).ok_or_else(|| {
+                format!(
+                    "{} before the end is before the start: the end is at {}",
+                    text::elapsed(*ns),
+                    text::elapsed(end)
+                )
+            }),
+            Self::Date(unix_ns) => by_clock(*unix_ns),
+            Self::Clock(of_day) => {
+                let until = started.saturating_add(end);
+                let today = until / DAY_NS * DAY_NS + of_day;
+                by_clock(if today > until { today.saturating_sub(DAY_NS) } else { today })
+            }
+            Self::Mark(name) => {
+                let marks = session.marks();
+                let found = marks.iter().rev().find(|mark| mark.label == *name);
+                found.map(|mark| mark.at.time_ns.min(end)).ok_or_else(|| {
+                    if marks.is_empty() {
+                        format!("{name} is no time, and there are no marks: write a time such as 90s, 1m30s, -10s or 12:34:56")
+                    } else {
+                        let names: Vec<&str> =
+                            marks.iter().rev().take(5).map(|mark| &*mark.label).collect();
+                        format!(
+                            "{name} is neither a time such as 90s nor one of the marks: the last are {}",
+                            names.join(", ")
+                        )
+                    }
+                })
+            }
+        }
+    }
+}
+
+impl Range {
+    /// Both ends, in nanoseconds since the agent's start.
+    pub(super) fn resolve(&self, session: &Session) -> Result<(u64, u64), String> {
+        let (mut from, to) = (self.from.resolve(session)?, self.to.resolve(session)?);
+        // From the start means from where anything is known.
+        if self.from == Time::Start
+            && let Some((known, _)) = session.span()
+        {
+            from = known;
+        }
+        if from > to {
+            return Err(format!(
+                "the range ends before it begins: it is from {} to {}",
+                text::elapsed(from),
+                text::elapsed(to)
+            ));
+        }
+        Ok((from, to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::fixture::Fixture;
+    use heaptop_protocol::message::Mark;
+
+    const S: u64 = 1_000_000_000;
+
+    #[test]
+    fn moments_are_read() {
+        for (text, want) in [
+            ("90s", Time::After(90 * S)),
+            ("+1m30s", Time::After(90 * S)),
+            ("1.5 h", Time::After(5400 * S)),
+            ("250ms", Time::After(S / 4)),
+            ("-10s", Time::Before(10 * S)),
+            ("start", Time::Start),
+            (" end ", Time::End),
+            ("now", Time::End),
+            ("peak", Time::Peak),
+            ("12:34", Time::Clock(45_240 * S)),
+            ("12:34:56Z", Time::Clock(45_296 * S)),
+            ("2023-11-14 22:13:20", Time::Date(1_700_000_000 * S)),
+            ("2023-11-14T22:13:20Z", Time::Date(1_700_000_000 * S)),
+            ("loaded", Time::Mark("loaded".into())),
+            ("mark:90s", Time::Mark("90s".into())),
+            ("25:00", Time::Mark("25:00".into())),
+            ("-", Time::Mark("-".into())),
+            ("5", Time::Mark("5".into())),
+            ("é:1", Time::Mark("é:1".into())),
+        ] {
+            assert_eq!(time(text), Ok(want), "{text}");
+        }
+        assert!(time(" ").unwrap_err().contains("such as 90s"));
+        assert!(range("10s").unwrap_err().contains(".. between"));
+        let both = Range { from: Time::Start, to: Time::Before(S) };
+        assert_eq!(range("..-1s"), Ok(both));
+    }
+
+    #[test]
+    fn moments_are_found_in_a_session() {
+        let mut f = Fixture::new(1);
+        f.pass(99.0);
+        let at = f.now();
+        f.say(Mark { at, label: "loaded".into() });
+        f.pass(20.0);
+        let s = &f.session;
+        let at = |text: &str| time(text).unwrap().resolve(s);
+        assert_eq!(at("loaded"), Ok(100 * S));
+        assert_eq!(at("30s"), Ok(30 * S));
+        assert_eq!(at("3h"), Ok(120 * S), "after the end is the end");
+        assert_eq!(at("-20s"), Ok(100 * S));
+        // It started at 22:13:20.
+        assert_eq!(at("22:14"), Ok(40 * S));
+        assert_eq!(at("2023-11-14 22:14:00"), Ok(40 * S));
+        assert!(at("22:20").unwrap_err().contains("from 2023-11-14 22:13:20 UTC to"));
+        assert!(at("-5m").unwrap_err().contains("the end is at 2 min 0 s"));
+        assert!(at("lodaed").unwrap_err().contains("the last are loaded"));
+        let both = |text: &str| range(text).unwrap().resolve(s);
+        assert_eq!(both(".."), Ok((S, 120 * S)));
+        assert_eq!(both("loaded..-5s"), Ok((100 * S, 115 * S)));
+        assert!(both("1m..2s").unwrap_err().contains("ends before it begins"));
+    }
+}

@@ -1,0 +1,225 @@
+use super::*;
+use crate::query::{self, Direction, Question};
+use crate::session::Session;
+use crate::session::fixture::Fixture;
+
+const S: u64 = 1_000_000_000;
+
+/// A leak, a cache that was emptied, and garbage; at R = 1.
+fn orders() -> Fixture {
+    let mut f = Fixture::new(1);
+    let leak = f.stack(&["main", "serve", "leak@/home/me/orders/src/auth.rs:41"]);
+    let cache = f.stack(&["main", "fill, \"all\"@/home/me/orders/src/cache.rs:88"]);
+    let churn = f.stack(&["main", "serve", "parse"]);
+    f.pass(1.0);
+    let mut cached = Vec::new();
+    for round in 0..30 {
+        f.time_ns += 1_000_000;
+        f.alloc(leak, 1000);
+        if round < 10 {
+            cached.push(f.alloc(cache, 5000));
+        }
+        let brief = f.alloc(churn, 300);
+        f.time_ns += 1_000_000;
+        f.free(brief);
+        f.pass(1.0);
+        if round == 20 {
+            f.say_peak();
+            for id in cached.drain(..) {
+                f.free(id);
+            }
+        }
+    }
+    f
+}
+
+fn asked(view: View, when: When) -> Asked {
+    Asked {
+        view,
+        metric: Metric::InUseBytes,
+        top: 20,
+        focus: Vec::new(),
+        filter: String::new(),
+        when,
+    }
+}
+
+fn made(session: &Session, asked: &Asked) -> Report {
+    views::report(session, asked).unwrap()
+}
+
+fn printed(report: &Report, width: usize) -> String {
+    let mut out = Vec::new();
+    text::write(report, width, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn json_of(report: &Report) -> serde_json::Value {
+    let mut out = Vec::new();
+    json::write(report, str::to_owned, &mut out).unwrap();
+    serde_json::from_slice(&out).unwrap()
+}
+
+/// A report at T, in each format, has the figures of the query, which are the screen's.
+#[test]
+fn reports_say_what_the_query_says() {
+    let f = orders();
+    let s = &f.session;
+    for when in
+        [When::Now, When::At(15 * S), When::Range { from_ns: 5 * S, to_ns: 25 * S }, When::Peak]
+    {
+        let report = made(s, &asked(View::Callsites, when));
+        let table = query::callsites(s, &Question { when, ..Question::default() });
+        assert_eq!(report.len, table.len);
+        let json = json_of(&report);
+        for (at, row) in table.rows.iter().enumerate() {
+            assert_eq!(report.rows[at][0], Cell::Function(row.label.clone(), 0));
+            let in_use = row.figures.in_use_bytes;
+            assert_eq!(report.rows[at][2], Cell::Estimate(in_use, Unit::Bytes));
+            let told = &json["rows"][at];
+            assert_eq!(told["function"], *row.label.function);
+            assert_eq!(told["in_use_bytes"]["value"].as_f64(), in_use.point(), "{told}");
+        }
+        assert_eq!(
+            json["total"]["in_use_bytes"]["value"].as_f64(),
+            table.total.in_use_bytes.point()
+        );
+    }
+}
+
+#[test]
+fn text_is_aligned_and_fits() {
+    let f = orders();
+    let out = printed(&made(&f.session, &asked(View::Callsites, When::At(15 * S))), 130);
+    assert!(
+        out.starts_with(
+            "orders-api · pid 4711 · at 15 s (2023-11-14 22:13:35 UTC) · sampled every byte"
+        ),
+        "{out}"
+    );
+    assert!(out.contains("leak"), "{out}");
+    for line in out.lines().skip(1) {
+        assert!(crate::view::text::width(line) <= 130, "{line}");
+    }
+    let narrow = printed(&made(&f.session, &asked(View::Callsites, When::Now)), 10);
+    assert!(narrow.contains("parse"), "{narrow}");
+    let before = printed(&made(&f.session, &asked(View::Callsites, When::At(0))), 100);
+    assert!(before.contains("what happened before 1 s is not known"), "{before}");
+    assert!(before.contains('–') && !before.contains("0 B"), "{before}");
+}
+
+#[test]
+fn every_view_in_every_format_at_any_time() {
+    let f = orders();
+    for view in
+        [View::Callsites, View::Callers, View::Promotion, View::Threads, View::Peak, View::Leaks]
+    {
+        for when in
+            [When::Now, When::At(0), When::At(9 * S), When::Range { from_ns: 3 * S, to_ns: 9 * S }]
+        {
+            let report = made(&f.session, &asked(view, when));
+            for row in &report.rows {
+                assert_eq!(row.len(), report.columns.len(), "{view:?}");
+            }
+            printed(&report, 80);
+            let json = json_of(&report);
+            assert_eq!(json["rows_in_all"], report.len);
+            let mut out = Vec::new();
+            csv::write(&report, &mut out).unwrap();
+            let out = String::from_utf8(out).unwrap();
+            let fields = |line: &str| {
+                // A comma within quotes separates nothing.
+                let mut quoted = false;
+                let comma = |c: char| {
+                    quoted ^= c == '"';
+                    c == ',' && !quoted
+                };
+                line.matches(comma).count()
+            };
+            let lines: Vec<&str> = out.split("\r\n").collect();
+            assert_eq!(lines.len(), report.rows.len() + 2);
+            for line in &lines[..lines.len() - 1] {
+                assert_eq!(fields(line), fields(lines[0]), "{view:?} {line} {}", lines[0]);
+            }
+        }
+    }
+    let nobody = Session::new();
+    assert!(
+        printed(&made(&nobody, &asked(View::Leaks, When::At(3))), 80).contains("nothing is known")
+    );
+}
+
+#[test]
+fn hostile_names_are_quoted_in_csv() {
+    let f = orders();
+    let report = made(&f.session, &asked(View::Callsites, When::At(15 * S)));
+    let mut out = Vec::new();
+    csv::write(&report, &mut out).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    assert!(
+        out.contains("\"fill, \"\"all\"\"\",\"orders/src/cache.rs:88\",50000,50000,50000,"),
+        "{out}"
+    );
+    assert!(out.starts_with("function,location,in_use_bytes,in_use_bytes_low,"), "{out}");
+}
+
+#[test]
+fn the_leak_is_found_and_said_to_have_grown() {
+    let f = orders();
+    let report = made(&f.session, &asked(View::Leaks, When::Now));
+    let Cell::Function(label, _) = &report.rows[0][0] else { panic!("{report:?}") };
+    assert_eq!(&*label.function, "leak");
+    assert_eq!(report.rows[0][6], Cell::Mark(true, "grew"));
+    let grew = report.rows.iter().filter(|row| row[6] == Cell::Mark(true, "grew")).count();
+    assert_eq!(grew, 1, "the cache was emptied");
+    let out = printed(&report, 100);
+    assert!(out.contains("+29.3 KiB  grew"), "{out}");
+}
+
+#[test]
+fn callers_of_a_function_and_of_nobody() {
+    let f = orders();
+    let callers = |focus: &[&str]| {
+        let focus = focus.iter().map(ToString::to_string).collect();
+        views::report(&f.session, &Asked { focus, ..asked(View::Callers, When::At(15 * S)) })
+    };
+    let out = printed(&callers(&["leak"]).unwrap(), 100);
+    let names: Vec<&str> =
+        out.lines().skip(3).filter_map(|l| l.split_whitespace().next()).collect();
+    assert_eq!(names[..3], ["leak", "serve", "main"], "{out}");
+    assert!(out.contains("\n  serve"), "{out}");
+    let root = printed(&callers(&[]).unwrap(), 100);
+    assert!(root.contains("(all)"), "{root}");
+    assert!(callers(&["nobody"]).unwrap_err().contains("no function is called nobody"));
+    assert!(callers(&["e"]).unwrap_err().contains("several functions"));
+    let tree = query::callers(
+        &f.session,
+        When::At(15 * S),
+        &[],
+        Direction::Callees,
+        Metric::InUseBytes,
+        "",
+    );
+    assert!(root.contains(&crate::view::format::estimate(&tree.unwrap().cum, Unit::Bytes).value));
+}
+
+#[test]
+fn the_peak_has_what_was_in_use_then() {
+    let f = orders();
+    let out = printed(&made(&f.session, &asked(View::Peak, When::Now)), 100);
+    assert!(out.contains("· peak, at 23"), "{out}");
+    assert!(out.contains("48.8 KiB"), "the cache was full: {out}");
+}
+
+#[test]
+fn dates_are_those_of_the_calendar() {
+    for (seconds, text) in [
+        (0u64, "1970-01-01 00:00:00 UTC"),
+        (951_782_400, "2000-02-29 00:00:00 UTC"),
+        (1_700_000_000, "2023-11-14 22:13:20 UTC"),
+        (4_107_542_399, "2100-02-28 23:59:59 UTC"),
+    ] {
+        assert_eq!(text::clock(seconds * S), text);
+    }
+    assert_eq!(text::elapsed(3_723_450_000_000), "1 h 2 min 3.4 s");
+}

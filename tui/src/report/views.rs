@@ -1,0 +1,472 @@
+//! The tables.
+
+use super::{Asked, Cell, Column, Heading, Report, View};
+use crate::export;
+use crate::query::{self, Callsites, Direction, Figures, Label, Metric, Node, NodeKey, When};
+use crate::session::figures::{Change, Estimate, Lifetime};
+use crate::session::{Connection, Session};
+use crate::view::format::Unit;
+use std::collections::{BinaryHeap, HashMap};
+
+const fn column(id: &'static str, title: &'static str) -> Column {
+    Column { id, title }
+}
+
+const FUNCTION: Column = column("function", "callsite");
+const LOCATION: Column = column("location", "");
+
+fn names(label: &Label) -> [Cell; 2] {
+    [Cell::Function(label.clone(), 0), Cell::Text(label.location.to_string())]
+}
+
+fn sum() -> [Cell; 2] {
+    [Cell::Text("all".into()), Cell::Text(String::new())]
+}
+
+/// Makes the report.
+pub fn report(session: &Session, asked: &Asked) -> Result<Report, String> {
+    let when = if asked.view == View::Peak { When::Peak } else { asked.when };
+    let when = when.until(session.now_ns());
+    let asked = &Asked { when, ..asked.clone() };
+    let mut report = match asked.view {
+        View::Callsites => callsites(session, asked),
+        View::Callers => callers(session, asked)?,
+        View::Promotion => promotion(session, asked),
+        View::Threads => threads(session, asked),
+        View::Peak => peak(session, asked),
+        View::Leaks => leaks(session, asked),
+    };
+    report.notes.extend(unknown(session, asked));
+    Ok(report)
+}
+
+/// What of the time asked about nothing is known of.
+fn unknown(session: &Session, asked: &Asked) -> Option<String> {
+    let from_ns = match asked.when {
+        When::Now => return None,
+        When::At(at) => at,
+        When::Range { from_ns, .. } => from_ns,
+        When::Peak if session.peak().is_none() => {
+            return Some("no peak is known: the target has not told of any".into());
+        }
+        When::Peak => return None,
+    };
+    let Some((from, to)) = session.span() else {
+        return Some("no snapshot is complete: nothing is known of the past".into());
+    };
+    (from_ns < from).then(|| {
+        format!(
+            "what happened before {} is not known: any moment from then until {} can be asked about",
+            super::text::elapsed(from),
+            super::text::elapsed(to)
+        )
+    })
+}
+
+fn heading(session: &Session, asked: &Asked) -> Heading {
+    let hello = session.hello();
+    let losses = session.losses();
+    let when = asked.when;
+    Heading {
+        target: hello.map(|h| h.name.clone()).unwrap_or_default(),
+        pid: hello.map(|h| h.pid).filter(|pid| *pid > 0),
+        started_unix_ns: hello.map_or(0, |h| h.started_unix_ns),
+        when,
+        at_ns: match when {
+            When::At(at) | When::Range { to_ns: at, .. } => at,
+            When::Now => session.now_ns(),
+            When::Peak => session.peak().map_or(0, |peak| peak.time_ns),
+        },
+        span: session.span(),
+        interval_bytes: session.status().map(|s| s.interval.bytes()),
+        lost_births: losses.births,
+        lost_stacks: losses.stacks,
+        lost_events: losses.unsent,
+        thinned: losses.thinned,
+        filter: asked.filter.clone(),
+        unattributed: (when == When::Now).then(|| session.unattributed()).flatten(),
+        ended: match session.connection() {
+            Connection::Ended(how) | Connection::Lost(how) => Some(how.clone()),
+            Connection::Connecting | Connection::Connected => None,
+        },
+    }
+}
+
+fn made(
+    session: &Session,
+    asked: &Asked,
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+    total: Option<Vec<Cell>>,
+    len: usize,
+) -> Report {
+    let heading = heading(session, asked);
+    Report { view: asked.view, heading, columns, rows, total, len, notes: Vec::new() }
+}
+
+fn question(asked: &Asked) -> query::Question {
+    let sort = match asked.metric {
+        Metric::InUseBytes => query::Column::InUseBytes,
+        Metric::InUseObjects => query::Column::InUseObjects,
+        Metric::AllocatedBytes => query::Column::AllocatedBytes,
+        Metric::AllocatedObjects => query::Column::AllocatedObjects,
+        Metric::PromotedBytes => query::Column::Promoted,
+        Metric::ShortLivedBytes => query::Column::ShortLived,
+    };
+    query::Question { sort, descending: true, filter: asked.filter.clone(), when: asked.when }
+}
+
+fn callsites(session: &Session, asked: &Asked) -> Report {
+    let ranged = matches!(asked.when, When::Range { .. });
+    let mut columns = vec![
+        FUNCTION,
+        LOCATION,
+        column("in_use_bytes", "in use"),
+        column("in_use_objects", "objects"),
+        column("allocated_bytes", "allocated"),
+        column("allocated_objects", "objects"),
+        column("allocated_bytes_per_second", "alloc/s"),
+        column("promoted_share", "promoted"),
+        column("short_lived_share", "dies young"),
+        column("median_lifetime_ns", "lifetime"),
+    ];
+    if ranged {
+        columns.push(column("growth_bytes", "growth"));
+    }
+    let cells = |names: [Cell; 2], f: &Figures| -> Vec<Cell> {
+        let mut cells = names.to_vec();
+        cells.extend([
+            Cell::Estimate(f.in_use_bytes, Unit::Bytes),
+            Cell::Estimate(f.in_use_objects, Unit::Objects),
+            Cell::Estimate(f.allocated_bytes, Unit::Bytes),
+            Cell::Estimate(f.allocated_objects, Unit::Objects),
+            Cell::Estimate(f.allocated_rate, Unit::BytesPerSecond),
+            Cell::Share(f.promoted),
+            Cell::Share(f.short_lived),
+            Cell::Lifetime(f.lifetime),
+        ]);
+        if ranged {
+            cells.push(Cell::Change(f.growth));
+        }
+        cells
+    };
+    let table = Callsites::ask(session, &question(asked)).table(0..asked.top);
+    let rows = table.rows.iter().map(|row| cells(names(&row.label), &row.figures)).collect();
+    let total = cells(sum(), &table.total);
+    made(session, asked, columns, rows, Some(total), table.len)
+}
+
+fn peak(session: &Session, asked: &Asked) -> Report {
+    let columns = vec![
+        FUNCTION,
+        LOCATION,
+        column("in_use_bytes", "in use"),
+        column("in_use_objects", "objects"),
+    ];
+    let cells = |names: [Cell; 2], f: &Figures| -> Vec<Cell> {
+        let mut cells = names.to_vec();
+        cells.push(Cell::Estimate(f.in_use_bytes, Unit::Bytes));
+        cells.push(Cell::Estimate(f.in_use_objects, Unit::Objects));
+        cells
+    };
+    let sort = match asked.metric {
+        Metric::InUseObjects => query::Column::InUseObjects,
+        _ => query::Column::InUseBytes,
+    };
+    let question = query::Question { sort, ..question(asked) };
+    let table = Callsites::ask(session, &question).table(0..asked.top);
+    let there = |f: &Figures| !matches!(f.in_use_bytes, Estimate::Below { .. });
+    let rows = table.rows.iter().filter(|row| there(&row.figures));
+    let rows = rows.map(|row| cells(names(&row.label), &row.figures)).collect();
+    let total = cells(sum(), &table.total);
+    made(session, asked, columns, rows, Some(total), table.len)
+}
+
+fn promotion(session: &Session, asked: &Asked) -> Report {
+    let columns = vec![
+        FUNCTION,
+        LOCATION,
+        column("minor_allocated_bytes", "born young"),
+        column("promoted_bytes", "promoted"),
+        column("promoted_share", "rate"),
+        column("short_lived_share", "dies young"),
+        column("median_lifetime_ns", "lifetime"),
+    ];
+    let promotion = query::promotion(session, &asked.filter, asked.when, asked.top);
+    let cells = |names: [Cell; 2], of: &query::Promotion| -> Vec<Cell> {
+        let mut cells = names.to_vec();
+        cells.extend([
+            Cell::Estimate(of.minor_bytes, Unit::Bytes),
+            Cell::Estimate(of.promoted_bytes, Unit::Bytes),
+            Cell::Share(of.promoted),
+            Cell::Share(of.short_lived),
+            Cell::Lifetime(of.lifetime),
+        ]);
+        cells
+    };
+    let rows = promotion.rows.iter().map(|(_, label, of)| cells(names(label), of)).collect();
+    let total = cells(sum(), &promotion.total);
+    made(session, asked, columns, rows, Some(total), promotion.len)
+}
+
+fn threads(session: &Session, asked: &Asked) -> Report {
+    let columns = vec![
+        column("thread", "thread"),
+        column("tid", "tid"),
+        column("allocated_bytes", "allocated"),
+        column("allocated_objects", "objects"),
+        column("allocated_bytes_per_second", "alloc/s"),
+        column("in_use_bytes", "in use"),
+        column("in_use_objects", "objects"),
+        column("freed_elsewhere_bytes", "freed by others"),
+        column("freed_elsewhere_share", "of freed"),
+    ];
+    let threads = query::threads(session, asked.when);
+    let wanted = |name: &str| name.to_lowercase().contains(&asked.filter.to_lowercase());
+    let threads: Vec<_> = threads.into_iter().filter(|thread| wanted(&thread.name)).collect();
+    let len = threads.len();
+    let rows = threads.into_iter().take(asked.top).map(|thread| {
+        let name = match (thread.id, thread.name) {
+            (None, _) => "(other threads)".to_owned(),
+            (Some(id), name) if name.is_empty() => format!("(thread {})", id.0),
+            (Some(_), name) => name,
+        };
+        vec![
+            Cell::Text(name),
+            Cell::Number(thread.tid.map(u64::from)),
+            Cell::Estimate(thread.allocated_bytes, Unit::Bytes),
+            Cell::Estimate(thread.allocated_objects, Unit::Objects),
+            Cell::Estimate(thread.allocated_rate, Unit::BytesPerSecond),
+            Cell::Estimate(thread.in_use_bytes, Unit::Bytes),
+            Cell::Estimate(thread.in_use_objects, Unit::Objects),
+            Cell::Estimate(thread.freed_elsewhere_bytes, Unit::Bytes),
+            Cell::Share(thread.freed_elsewhere),
+        ]
+    });
+    let mut report = made(session, asked, columns, rows.collect(), None, len);
+    if let (Some((from, _)), false) = (session.span(), matches!(asked.when, When::Range { .. })) {
+        let from = super::text::elapsed(from);
+        report.notes.push(format!("threads are counted from {from} on, when heaptop came"));
+    }
+    report
+}
+
+fn leaks(session: &Session, asked: &Asked) -> Report {
+    let columns = vec![
+        FUNCTION,
+        LOCATION,
+        column("old_bytes", "old"),
+        column("old_objects", "objects"),
+        column("median_age_ns", "age"),
+        column("growth_bytes", "growth"),
+        column("grew", ""),
+    ];
+    let filter = &asked.filter;
+    let end_ns = heading(session, asked).at_ns;
+    let (from_ns, to_ns) = match (asked.when, session.span()) {
+        (When::Range { from_ns, to_ns }, _) => (from_ns, to_ns),
+        (_, Some((from, _))) => (from.min(end_ns), end_ns),
+        (_, None) => (end_ns, end_ns),
+    };
+    let old = query::old(session, When::At(to_ns), filter);
+    let growth = query::growth(session, from_ns, to_ns, filter);
+    // Those that grew with evidence come first, then those with most that is old.
+    let mut rows: Vec<(NodeKey, Label, Vec<Cell>)> = Vec::new();
+    let mut place: HashMap<NodeKey, usize> = HashMap::new();
+    let none = |key, label: &Label| {
+        let mut cells = names(label).to_vec();
+        cells.extend([
+            Cell::Estimate(Estimate::Unknown, Unit::Bytes),
+            Cell::Estimate(Estimate::Unknown, Unit::Objects),
+            Cell::Lifetime(Lifetime::Unknown),
+            Cell::Change(Change::Unknown),
+            Cell::Mark(false, "grew"),
+        ]);
+        (key, label.clone(), cells)
+    };
+    let mut row = |rows: &mut Vec<(NodeKey, Label, Vec<Cell>)>, key, label: &Label| {
+        *place.entry(key).or_insert_with(|| {
+            rows.push(none(key, label));
+            rows.len() - 1
+        })
+    };
+    let grown = growth.iter().flat_map(|growth| &growth.rows);
+    let old_rows = || old.iter().flat_map(|old| &old.rows);
+    for grown in grown.clone().filter(|grown| grown.grew) {
+        row(&mut rows, grown.key, &grown.label);
+    }
+    for old in old_rows() {
+        row(&mut rows, old.key, &old.label);
+    }
+    for grown in grown {
+        let at = row(&mut rows, grown.key, &grown.label);
+        rows[at].2[5] = Cell::Change(grown.change);
+        rows[at].2[6] = Cell::Mark(grown.grew, "grew");
+    }
+    for old in old_rows() {
+        let at = row(&mut rows, old.key, &old.label);
+        rows[at].2[2] = Cell::Estimate(old.bytes, Unit::Bytes);
+        rows[at].2[3] = Cell::Estimate(old.objects, Unit::Objects);
+        rows[at].2[4] = Cell::Lifetime(old.median_age);
+    }
+    let mut total = sum().to_vec();
+    total.extend([
+        Cell::Estimate(old.as_ref().map_or(Estimate::Unknown, |old| old.total), Unit::Bytes),
+        Cell::Estimate(Estimate::Unknown, Unit::Objects),
+        Cell::Lifetime(Lifetime::Unknown),
+        Cell::Change(growth.as_ref().map_or(Change::Unknown, |growth| growth.total)),
+        Cell::Mark(false, "grew"),
+    ]);
+    let len = rows.len();
+    let rows = rows.into_iter().take(asked.top).map(|(_, _, cells)| cells).collect();
+    let mut report = made(session, asked, columns, rows, Some(total), len);
+    if let Some(old) = old {
+        report.notes.push(format!(
+            "old: alive at {} for more than {}; growth from {} to {}, “grew” where it is more \
+             than chance, of all callsites together in 95 % of cases",
+            super::text::elapsed(old.at_ns),
+            super::text::elapsed(old.older_than_ns),
+            super::text::elapsed(from_ns),
+            super::text::elapsed(to_ns),
+        ));
+    }
+    report
+}
+
+fn callers(session: &Session, asked: &Asked) -> Result<Report, String> {
+    let focus = focus(session, &asked.focus)?;
+    let direction = if focus.is_empty() { Direction::Callees } else { Direction::Callers };
+    let columns = vec![
+        column("function", "function"),
+        LOCATION,
+        column(tree_column(asked.metric, true), "cum"),
+        column(tree_column(asked.metric, false), "flat"),
+        column("share_of_root", "share"),
+    ];
+    let (metric, filter, when) = (asked.metric, &asked.filter, asked.when);
+    // Nothing that is a thousandth of the whole is among the largest that are shown.
+    let open = |branch: query::Branch| branch.share >= 0.001;
+    let tree = query::tree(session, when, &focus, direction, metric, filter, open);
+    let Some(tree) = tree else {
+        let names = asked.focus.join(" ← ");
+        return Err(format!("no callstack goes through {names}: look at the callers of less"));
+    };
+    let (shown, len) = largest(&tree, asked.top);
+    let mut rows = Vec::new();
+    let unit = export::unit(metric);
+    draw(&tree, 0, &shown, &mut |node, depth| {
+        rows.push(vec![
+            Cell::Function(node.label.clone(), depth),
+            Cell::Text(node.label.location.to_string()),
+            Cell::Estimate(node.cum, unit),
+            Cell::Estimate(node.flat, unit),
+            Cell::Part(node.share),
+        ]);
+    });
+    let mut report = made(session, asked, columns, rows, None, len);
+    report.notes.push(format!("counted: {}", export::metric(metric)));
+    Ok(report)
+}
+
+const fn tree_column(metric: Metric, cum: bool) -> &'static str {
+    match (metric, cum) {
+        (Metric::InUseBytes, true) => "cum_in_use_bytes",
+        (Metric::InUseBytes, false) => "flat_in_use_bytes",
+        (Metric::InUseObjects, true) => "cum_in_use_objects",
+        (Metric::InUseObjects, false) => "flat_in_use_objects",
+        (Metric::AllocatedBytes, true) => "cum_allocated_bytes",
+        (Metric::AllocatedBytes, false) => "flat_allocated_bytes",
+        (Metric::AllocatedObjects, true) => "cum_allocated_objects",
+        (Metric::AllocatedObjects, false) => "flat_allocated_objects",
+        (Metric::PromotedBytes, true) => "cum_promoted_bytes",
+        (Metric::PromotedBytes, false) => "flat_promoted_bytes",
+        (Metric::ShortLivedBytes, true) => "cum_short_lived_bytes",
+        (Metric::ShortLivedBytes, false) => "flat_short_lived_bytes",
+    }
+}
+
+/// The nodes of a tree that are larger than the others: `most` of them, by their paths,
+/// and how many there are. No child is larger than its parent, so they hang together.
+fn largest(tree: &Node, most: usize) -> (std::collections::HashSet<u64>, usize) {
+    fn count(node: &Node) -> usize {
+        1 + node.children.iter().map(count).sum::<usize>()
+    }
+    let mut shown = std::collections::HashSet::new();
+    // Shares are not negative: their bits are in their order. Among equals the first.
+    let mut waiting = BinaryHeap::new();
+    let mut nodes: Vec<&Node> = vec![tree];
+    waiting.push((tree.share.to_bits(), std::cmp::Reverse(0)));
+    while let Some((_, std::cmp::Reverse(at))) = waiting.pop() {
+        if shown.len() >= most {
+            break;
+        }
+        let node = nodes[at];
+        shown.insert(node.path);
+        for child in &node.children {
+            waiting.push((child.share.to_bits(), std::cmp::Reverse(nodes.len())));
+            nodes.push(child);
+        }
+    }
+    (shown, count(tree))
+}
+
+fn draw(
+    node: &Node,
+    depth: usize,
+    shown: &std::collections::HashSet<u64>,
+    one: &mut impl FnMut(&Node, usize),
+) {
+    if shown.contains(&node.path) {
+        one(node, depth);
+        for child in &node.children {
+            draw(child, depth + 1, shown, one);
+        }
+    }
+}
+
+/// The nodes of functions: by their whole name, or else by a part of it that only one
+/// has.
+pub fn focus(session: &Session, functions: &[String]) -> Result<Vec<NodeKey>, String> {
+    const NAMED: usize = 4;
+    let nodes = session.book().nodes();
+    functions
+        .iter()
+        .map(|wanted| {
+            let of = |fits: &dyn Fn(&str) -> bool| -> Vec<(NodeKey, &str)> {
+                let fitting = nodes.iter().filter(|node| fits(&node.label.function));
+                fitting.map(|node| (node.key, &*node.label.function)).collect()
+            };
+            let mut found = of(&|name| name == wanted);
+            if found.is_empty() {
+                found = of(&|name| name.contains(wanted.as_str()));
+            }
+            match &found[..] {
+                [] => Err(format!(
+                    "no function is called {wanted}: the report of callsites names some"
+                )),
+                [(key, _)] => Ok(*key),
+                // Lines of one function: the one that most stacks end in, or the first.
+                many if many.iter().all(|(_, name)| *name == many[0].1) => {
+                    let groups = session.book().groups();
+                    let ends = |key: NodeKey| {
+                        let group = session.book().node(key).and_then(|node| groups.at(node));
+                        group.map_or(0, |group| groups.group(group).stacks().len())
+                    };
+                    let best = many.iter().rev().max_by_key(|(key, _)| ends(*key));
+                    Ok(best.unwrap_or(&many[0]).0)
+                }
+                many => {
+                    let mut names: Vec<&str> = many.iter().map(|(_, name)| *name).collect();
+                    names.sort_unstable();
+                    names.dedup();
+                    let more = if names.len() > NAMED { ", …" } else { "" };
+                    names.truncate(NAMED);
+                    Err(format!(
+                        "{wanted} is in the names of several functions: say which, {}{more}",
+                        names.join(", ")
+                    ))
+                }
+            }
+        })
+        .collect()
+}

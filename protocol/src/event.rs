@@ -28,7 +28,7 @@ pub enum Cause {
 pub struct Moment {
     /// Process-wide sequence number. A number that never comes is a lost event.
     pub seq: u64,
-    /// Nanoseconds since the agent started.
+    /// Nanoseconds since the agent started. Agents tell it in steps of 256.
     pub time_ns: u64,
     /// G: bytes allocated by the process, exact to 64 KiB a thread.
     pub clock: u64,

@@ -1,5 +1,5 @@
 //! The wire format, held by golden bytes: one frame of each message kind, in
-//! `golden/KIND.hex`. A difference means that released peers no longer
+//! `golden/KIND.hex`, and a recording in `golden/recording.hex`. A difference means that released peers no longer
 //! understand each other. Before the first release the files may be written
 //! anew: `HEAPTOP_BLESS=1 cargo test -p heaptop-protocol --test golden`.
 
@@ -8,6 +8,9 @@ mod samples;
 use heaptop_protocol::frame::{Frame, Reader};
 use heaptop_protocol::message::{
     FromAgent, FromViewer, HandshakeError, MAGIC, MessageError, check_greeting,
+};
+use heaptop_protocol::recording::{
+    self, CODED, CODED_ANEW, InRecording, Learnt, PLAIN, RAW, write_chunk, write_header,
 };
 use heaptop_protocol::{VERSION, Version};
 use std::fmt::Write as _;
@@ -19,11 +22,13 @@ fn frame_of(write: impl FnOnce(&mut Vec<u8>) -> bool) -> Vec<u8> {
     out
 }
 
-/// Frames with their kinds: all kinds of both directions.
+/// Frames with their kinds: all kinds of both directions, and those of recordings.
 fn frames() -> Vec<(u16, Vec<u8>)> {
     let agent = samples::from_agent().into_iter().map(|m| (m.kind(), frame_of(|o| m.write(o))));
     let viewer = samples::from_viewer().into_iter().map(|m| (m.kind(), frame_of(|o| m.write(o))));
-    agent.chain(viewer).collect()
+    let recording =
+        samples::in_recording().into_iter().map(|m| (m.kind(), frame_of(|o| m.write(o))));
+    agent.chain(viewer).chain(recording).collect()
 }
 
 fn path_of(kind: u16) -> PathBuf {
@@ -55,6 +60,57 @@ fn read_agent(bytes: &[u8]) -> Result<Option<FromAgent>, MessageError> {
     FromAgent::read(&reader.next().expect("sound").expect("whole"))
 }
 
+fn recording_path() -> PathBuf {
+    path_of(0).with_file_name("recording.hex")
+}
+
+/// A recording with a chunk of each shape: frames as they are, and events in code, in two
+/// chunks, of which the second knows what the first has learnt.
+fn recording() -> (Vec<u8>, Vec<u8>) {
+    let frames: Vec<u8> = frames().into_iter().filter(|f| f.0 < 1000).flat_map(|f| f.1).collect();
+    let mut file = Vec::new();
+    write_header(&mut file);
+    assert!(write_chunk(&mut file, RAW, PLAIN, frames.len(), &frames));
+    let mut learnt = Learnt::default();
+    for shape in [CODED_ANEW, CODED] {
+        let (skeleton, coded) = learnt.encode(&frames);
+        let length = (skeleton.len() as u32).to_le_bytes();
+        let stored = [&length[..], &length, &skeleton, &coded].concat();
+        assert!(write_chunk(&mut file, RAW, shape, frames.len(), &stored));
+    }
+    (file, frames)
+}
+
+#[test]
+fn a_recording_has_its_golden_bytes_and_is_read_from_them() {
+    let (file, frames) = recording();
+    let hex = to_hex(&file);
+    if std::env::var_os("HEAPTOP_BLESS").is_some() {
+        std::fs::write(recording_path(), hex).expect("the golden directory can be written");
+        return;
+    }
+    let golden = std::fs::read_to_string(recording_path()).expect("see this file's head");
+    assert_eq!(hex, golden, "recordings changed their bytes");
+    let mut reader = recording::Reader::default();
+    reader.feed(&from_hex(&golden));
+    let mut learnt = Learnt::default();
+    for shape in [PLAIN, CODED_ANEW, CODED] {
+        let chunk = reader.next().expect("sound").expect("whole");
+        assert_eq!((chunk.codec, chunk.shape, chunk.frames), (RAW, shape, frames.len()));
+        let mut out = Vec::new();
+        if shape == PLAIN {
+            out.extend_from_slice(chunk.stored);
+        } else {
+            let length = u32::from_le_bytes(*chunk.stored.first_chunk().unwrap()) as usize;
+            let (skeleton, coded) = chunk.stored[8..].split_at(length);
+            learnt.decode(skeleton, coded, frames.len(), &mut out).unwrap();
+        }
+        assert!(out == frames, "shape {shape}");
+    }
+    assert_eq!(reader.next(), Ok(None));
+    assert_eq!(reader.pending(), 0);
+}
+
 fn read_viewer(bytes: &[u8]) -> Result<Option<FromViewer>, MessageError> {
     let mut reader = Reader::default();
     reader.feed(bytes);
@@ -70,6 +126,7 @@ fn every_kind_has_a_sample() {
         let frame = Frame { kind, payload: &[] };
         !matches!(FromAgent::read(&frame), Ok(None))
             || !matches!(FromViewer::read(&frame), Ok(None))
+            || !matches!(InRecording::read(&frame), Ok(None))
     });
     assert_eq!(kinds, known.collect::<Vec<_>>());
 }
@@ -95,6 +152,9 @@ fn no_golden_file_is_without_its_kind() {
     let files = std::fs::read_dir(path_of(0).parent().unwrap()).unwrap();
     for file in files {
         let path = file.unwrap().path();
+        if path == recording_path() {
+            continue;
+        }
         assert!(kinds.contains(&path), "{} belongs to no kind", path.display());
     }
 }
@@ -109,14 +169,21 @@ fn golden_bytes_give_back_the_values() {
         let bytes = from_hex(&std::fs::read_to_string(path_of(message.kind())).unwrap());
         assert_eq!(read_viewer(&bytes), Ok(Some(message)));
     }
+    for message in samples::in_recording() {
+        let bytes = from_hex(&std::fs::read_to_string(path_of(message.kind())).unwrap());
+        let mut reader = Reader::default();
+        reader.feed(&bytes);
+        let frame = reader.next().expect("sound").expect("whole");
+        assert_eq!(InRecording::read(&frame), Ok(Some(message)));
+    }
 }
 
 #[test]
 fn each_side_skips_what_it_does_not_know() {
     for (kind, bytes) in frames() {
-        let from_agent = kind < 1000;
+        let (from_agent, from_viewer) = (kind < 1000, (1000..2000).contains(&kind));
         assert_eq!(matches!(read_agent(&bytes), Ok(None)), !from_agent, "kind {kind}");
-        assert_eq!(matches!(read_viewer(&bytes), Ok(None)), from_agent, "kind {kind}");
+        assert_eq!(matches!(read_viewer(&bytes), Ok(None)), !from_viewer, "kind {kind}");
     }
     let unknown = Frame { kind: 999, payload: b"what a later release says" };
     assert_eq!(FromAgent::read(&unknown), Ok(None));

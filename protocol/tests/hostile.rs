@@ -10,6 +10,7 @@ mod samples;
 use counting::{BOUND, peak_of};
 use heaptop_protocol::frame::{Frame, HEADER, MAX_PAYLOAD, Reader};
 use heaptop_protocol::message::{FromAgent, FromViewer};
+use heaptop_protocol::recording::InRecording;
 use proptest::prelude::*;
 
 /// Payloads of every kind.
@@ -25,6 +26,11 @@ fn payloads() -> Vec<(u16, Vec<u8>)> {
         assert!(message.write(&mut out));
         all.push((message.kind(), out.split_off(HEADER)));
     }
+    for message in samples::in_recording() {
+        let mut out = Vec::new();
+        assert!(message.write(&mut out));
+        all.push((message.kind(), out.split_off(HEADER)));
+    }
     all
 }
 
@@ -32,7 +38,8 @@ fn payloads() -> Vec<(u16, Vec<u8>)> {
 fn accepted(kind: u16, payload: &[u8]) -> bool {
     let frame = Frame { kind, payload };
     let agent = matches!(FromAgent::read(&frame), Ok(Some(_)));
-    agent | matches!(FromViewer::read(&frame), Ok(Some(_)))
+    let recording = matches!(InRecording::read(&frame), Ok(Some(_)));
+    agent | recording | matches!(FromViewer::read(&frame), Ok(Some(_)))
 }
 
 #[test]

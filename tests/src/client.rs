@@ -70,7 +70,12 @@ pub struct Told {
 }
 
 impl Told {
-    fn apply(&mut self, message: FromAgent) {
+    /// Takes in a message behind the greeting.
+    ///
+    /// # Panics
+    ///
+    /// When it is none that a sound agent sends here.
+    pub fn apply(&mut self, message: FromAgent) {
         match message {
             FromAgent::Hello(_) => panic!("a second greeting"),
             FromAgent::Module(m) => {
@@ -271,7 +276,12 @@ impl Client {
         }
     }
 
-    fn apply(&mut self, message: FromAgent) {
+    /// Takes in a message behind the greeting.
+    ///
+    /// # Panics
+    ///
+    /// When it is none that a sound agent sends here.
+    pub fn apply(&mut self, message: FromAgent) {
         self.session.apply(Input::Agent(message.clone()));
         self.told.apply(message);
     }

@@ -75,6 +75,8 @@ struct Waiting {
     cycle: u64,
 }
 
+/// What times are told in whole numbers of: about what it takes to take a sample.
+const TICK_NS: u64 = 256;
 /// Births and deaths worked off in one pass.
 const MOST_A_PASS: usize = 16_384;
 
@@ -156,8 +158,9 @@ impl Ledger {
         })
     }
 
+    /// In whole ticks: what is finer is noise, and would be a fifth of a recording.
     fn since_start(&self, monotonic_ns: u64) -> u64 {
-        monotonic_ns.saturating_sub(self.engine.started_ns)
+        monotonic_ns.saturating_sub(self.engine.started_ns) & !(TICK_NS - 1)
     }
 
     /// Now.

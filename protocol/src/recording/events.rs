@@ -15,7 +15,7 @@
 //! **What is likely.** An event follows the one before it: a death that of a block born
 //! lately by the same thread, a birth one at the same callstack. Times and the
 //! allocation clock are coded as differences, by the kinds of the two events and whether
-//! they are of one thread; sizes by callstack; addresses by thread. Tables are of fixed
+//! they are of one thread; sizes and addresses by callstack. Tables are of fixed
 //! size, and what finds no room in them is another's: it costs bytes, nothing else.
 //!
 //! **What is learnt** in one chunk serves the next: a chunk has some hundred events,
@@ -34,7 +34,7 @@ const EVENTS: u16 = 5;
 /// Length that says that a batch is coded.
 const IN_CODE: u32 = u32::MAX;
 /// Times are often multiples of so many nanoseconds, as a power of two.
-const TICK_BITS: u32 = 6;
+const TICK_BITS: u32 = 8;
 /// Addresses are multiples of so many bytes, as a power of two.
 const ALIGNED_BITS: u32 = 4;
 
@@ -111,7 +111,7 @@ impl Default for Learnt {
             intervals: Number::NEW,
             causes: [[Bit::NEW; 4]; 64],
             aligned: Bit::NEW,
-            places: vec![Number::NEW; 16],
+            places: vec![Number::NEW; 64],
             young: [Bit::NEW; 64],
             replaces: [Bit::NEW; 4],
             replaced: Number::NEW,
@@ -203,7 +203,7 @@ impl Learnt {
         let cause = coder.tree(cause_number(e.cause), 2, &mut self.causes[few]);
         let cause =
             [Cause::Malloc, Cause::Calloc, Cause::Realloc, Cause::Aligned][cause as usize & 3];
-        let address = self.address(coder, e.address, thread);
+        let address = self.address(coder, e.address, few);
         let young = coder.bit(e.young, &mut self.young[few]);
         let with = cause_number(cause) as usize;
         let replaces = if coder.bit(e.replaces.is_some(), &mut self.replaces[with]) {
@@ -265,14 +265,14 @@ impl Learnt {
         narrow(coder.number(u64::from(thread), &mut self.other_threads))
     }
 
-    fn address(&mut self, coder: &mut impl Coder, address: u64, thread: u32) -> u64 {
-        let last = &mut self.addresses[(thread & 63) as usize];
+    fn address(&mut self, coder: &mut impl Coder, address: u64, few: usize) -> u64 {
+        let last = &mut self.addresses[few];
         let low = address & ((1 << ALIGNED_BITS) - 1);
         let low =
             if coder.bit(low == 0, &mut self.aligned) { 0 } else { coder.raw(low, ALIGNED_BITS) };
         // Both shifted, so that a difference has no sign to lose.
         let further = (address >> ALIGNED_BITS).wrapping_sub(*last).cast_signed();
-        let further = coder.signed(further, &mut self.places[(thread & 15) as usize]);
+        let further = coder.signed(further, &mut self.places[few]);
         *last = last.wrapping_add_signed(further) & (u64::MAX >> ALIGNED_BITS);
         *last << ALIGNED_BITS | low
     }

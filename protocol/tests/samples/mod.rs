@@ -7,6 +7,9 @@ use heaptop_protocol::estimate::Interval;
 use heaptop_protocol::event::{Alloc, Batch, Cause, Dealloc, Event, Moment, Promote};
 use heaptop_protocol::ids::{BlockId, ModuleId, StackId, ThreadId};
 use heaptop_protocol::message::*;
+use heaptop_protocol::recording::{
+    By, ConnectionLost, Ended, FrameNames, InRecording, Names, NewConnection, Recorded, SymbolName,
+};
 use heaptop_protocol::totals::{StackInUse, StackTotals, Total, Totals};
 
 fn at(seq: u64) -> Moment {
@@ -186,5 +189,30 @@ pub fn from_viewer() -> Vec<FromViewer> {
         ProfileCommand::Discard.into(),
         SetMark { label: "before".into() }.into(),
         WantSnapshot {}.into(),
+    ]
+}
+
+/// All that only a recording says.
+pub fn in_recording() -> Vec<InRecording> {
+    let symbol = SymbolName {
+        function: "alloc::vec::Vec<T>::push".into(),
+        file: Some("src/main.rs".into()),
+        line: Some(17),
+    };
+    let frame = Frame { module: ModuleId(3), offset: 0x1234 };
+    vec![
+        Recorded {
+            by: By::Recorder,
+            version: "0.1.0".into(),
+            pid: 4711,
+            started_unix_ns: 1_790_000_000_000_000_001,
+            part: 2,
+            sealed: true,
+        }
+        .into(),
+        Names { names: vec![FrameNames { frame, symbols: vec![symbol] }] }.into(),
+        ConnectionLost { why: "the agent closed the connection".into() }.into(),
+        NewConnection {}.into(),
+        Ended { how: "the target has exited".into(), target_lives: false }.into(),
     ]
 }

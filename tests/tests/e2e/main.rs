@@ -8,6 +8,7 @@ mod httpd;
 mod manners;
 mod near;
 mod prove;
+mod recordings;
 mod safety;
 mod shown;
 mod viewer;

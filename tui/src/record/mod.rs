@@ -11,9 +11,11 @@
 //!    slow disk, or a recorder that is killed is no concern of the target or of a screen.
 //! 2. **Self-contained**: names are looked for while the target lives, and written as
 //!    they are found.
-//! 3. **Readable at any moment.** Chunks are written in one piece, at the latest after a
+//! 3. **Less than it hears** in one thing: absolute values that are told several times a
+//!    second are recorded once ([`thin`]).
+//! 4. **Readable at any moment.** Chunks are written in one piece, at the latest after a
 //!    second. What ends the recorder costs the last second.
-//! 4. **In several files** ([`Plan::rotate`]): the next one's recorder connects, and has a
+//! 5. **In several files** ([`Plan::rotate`]): the next one's recorder connects, and has a
 //!    whole snapshot, before the last one ends. Each file is a recording by itself.
 
 mod dump;
@@ -22,6 +24,7 @@ pub(crate) mod packing;
 mod rotate;
 mod seal;
 mod tee;
+mod thin;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -16,6 +16,7 @@ use heaptop_protocol::recording::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::file::{Output, RecordError};
+use super::thin::Thin;
 use super::{How, Progress};
 use crate::session::names::Named;
 use crate::source::{SourceEvent, State};
@@ -90,11 +91,19 @@ impl Wanted {
     }
 }
 
+/// Records, until something fails.
+fn put(output: &mut Output, message: &FromAgent, written: &mut Result<(), RecordError>) {
+    if written.is_ok() {
+        *written = output.put(|out| message.write(out));
+    }
+}
+
 /// The recorder of one file.
 pub(super) struct Tee {
     output: Output,
     pid: u32,
     wanted: Wanted,
+    thin: Thin,
     /// The target's end, once it is known.
     ended: Option<String>,
     connected: bool,
@@ -105,8 +114,8 @@ impl Tee {
     pub(super) fn new(mut output: Output, pid: u32, part: u32) -> Result<Self, RecordError> {
         let about = InRecording::from(recorded(By::Recorder, pid, part, true));
         output.put(|out| about.write(out))?;
-        let wanted = Wanted::default();
-        Ok(Self { output, pid, wanted, ended: None, connected: true, greeted: false })
+        let (wanted, thin) = (Wanted::default(), Thin::default());
+        Ok(Self { output, pid, wanted, thin, ended: None, connected: true, greeted: false })
     }
 
     /// When [`Self::flush`] is due.
@@ -140,8 +149,10 @@ impl Tee {
     ) -> Result<(), RecordError> {
         match event {
             SourceEvent::Message(message) => {
-                self.output.put(|out| message.write(out))?;
                 self.look(&message, symbols, progress);
+                let (output, mut written) = (&mut self.output, Ok(()));
+                self.thin.pass(message, |message| put(output, &message, &mut written));
+                written?;
             }
             SourceEvent::UnknownMessage { kind, payload } => {
                 self.output
@@ -200,6 +211,9 @@ impl Tee {
             Some(how) => How::Target(how),
             None => How::Stopped,
         };
+        let (output, mut written) = (&mut self.output, Ok(()));
+        self.thin.all(|message| put(output, &message, &mut written));
+        written?;
         let ended = InRecording::from(Ended {
             how: how.to_string(),
             target_lives: matches!(how, How::Stopped),

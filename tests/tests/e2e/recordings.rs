@@ -1,0 +1,253 @@
+//! Recordings: what a program did is in them, exactly at R = 1, whoever wrote them and
+//! however they ended.
+
+use heaptop::session::{Input, Session};
+use heaptop::source::file;
+use heaptop::source::{SourceEvent, State};
+use heaptop_protocol::totals::Totals;
+use heaptop_tests::binaries;
+use heaptop_tests::client::Told;
+use heaptop_tests::deadline::{Deadline, poll};
+use heaptop_tests::run::{Plain, Run, same_as_unprofiled};
+use heaptop_tests::target::Target;
+use heaptop_tests::truth::Truths;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::exact::{assert_exact, compare};
+
+/// What a file tells: as a strict client takes it, as a session does, and how it ends.
+pub fn told(path: &Path) -> (Told, Session, String) {
+    let tell = file::open(path).unwrap_or_else(|error| panic!("{error}"));
+    let (mut told, mut session, mut end) = (Told::default(), Session::new(), None);
+    let mut greeted = false;
+    for event in tell {
+        assert_eq!(end, None, "nothing comes behind the end");
+        session.apply(match event {
+            SourceEvent::Message(message) => {
+                if std::mem::replace(&mut greeted, true) {
+                    told.apply(message.clone());
+                }
+                Input::Agent(message)
+            }
+            SourceEvent::UnknownMessage { kind, .. } => panic!("a message of kind {kind}"),
+            SourceEvent::Names(names) => Input::Names(names),
+            SourceEvent::Connection(State::Ended(how)) => {
+                end = Some(how);
+                continue;
+            }
+            SourceEvent::Connection(state) => panic!("{state:?}"),
+        });
+    }
+    (told, session, end.expect("the last thing is the end"))
+}
+
+/// Starts recording the process `pid` into `path`.
+fn record(target: &Target, path: &Path) -> Child {
+    let child = Command::new(binaries::path("heaptop"))
+        .env("HEAPTOP_DIR", target.socket().parent().unwrap())
+        .args(["record", "-o"])
+        .arg(path)
+        .arg(target.pid().to_string())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    child.expect("heaptop starts")
+}
+
+/// Whether the file can be opened, and a whole snapshot is in it.
+fn is_synced(path: &Path) -> bool {
+    file::open(path).is_ok_and(|tell| {
+        tell.into_iter().any(|event| {
+            use heaptop_protocol::message::FromAgent;
+            matches!(event, SourceEvent::Message(FromAgent::SnapshotEnd(_)))
+        })
+    })
+}
+
+fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let held = poll(Deadline::after(heaptop_tests::run::PATIENCE), || holds().then_some(()));
+    assert!(held.is_some(), "{what}");
+}
+
+fn end(mut child: Child, signal: libc::c_int) -> std::process::ExitStatus {
+    // SAFETY: our own child, which was not waited for yet.
+    unsafe { libc::kill(child.id() as libc::pid_t, signal) };
+    child.wait().expect("a child can be waited for")
+}
+
+/// Runs the fixture with exact truths while it is recorded.
+fn recorded(path: &Path) -> (Target, Child, Truths) {
+    let mut target = Target::start("fixture-exact", &["2"], &[]);
+    target.wait_for("ready");
+    let recorder = record(&target, path);
+    wait_for("a snapshot is recorded", || is_synced(path));
+    target.say("work");
+    let truths = Truths::read(&mut target);
+    target.wait_for("quiet");
+    (target, recorder, truths)
+}
+
+/// Totals and live blocks of the recording, and the names in it, against the truth.
+fn assert_recorded(path: &Path, truths: &Truths) -> String {
+    let (told, session, end) = told(path);
+    assert_exact(&told, truths);
+    // The names are in the file: the model has them without any other help.
+    let rows = heaptop::query::callsites(&session, &heaptop::query::Question::default());
+    let shown = |function: &str| rows.rows.iter().any(|row| row.label.function.contains(function));
+    for (function, truth) in &truths.by_function {
+        assert!(truth.in_use_objects == 0 || shown(function), "{function} has no row");
+    }
+    end
+}
+
+#[test]
+fn what_is_recorded_is_exact() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.heaptop");
+    let (target, recorder, truths) = recorded(&path);
+    // All that was told is in it once the recorder has ended.
+    let status = end(recorder, libc::SIGINT);
+    assert_eq!(status.code(), Some(0));
+    let how = assert_recorded(&path, &truths);
+    assert!(how.contains("while the target lived"), "{how}");
+    drop(target);
+}
+
+#[test]
+fn a_killed_recorder_leaves_what_it_had() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.heaptop");
+    let (_target, recorder, truths) = recorded(&path);
+    // Chunks are written at the latest after a second: wait until the last totals are in.
+    wait_for("all is written", || {
+        let names = heaptop_tests::names::Names::of(&told(&path).0);
+        let functions: Vec<&str> = truths.by_function.keys().map(String::as_str).collect();
+        let totals = names.totals(&told(&path).0, &functions);
+        functions.iter().all(|f| compare(&truths.by_function[*f], &totals[*f]).is_empty())
+    });
+    let status = end(recorder, libc::SIGKILL);
+    assert_eq!(status.code(), None);
+    let how = assert_recorded(&path, &truths);
+    assert!(how.contains("breaks off"), "{how}");
+}
+
+#[test]
+fn a_recording_tells_how_the_target_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.heaptop");
+    let (mut target, mut recorder, truths) = recorded(&path);
+    target.say("end");
+    let status = recorder.wait().expect("a child can be waited for");
+    assert_eq!(status.code(), Some(0));
+    let how = told(&path).2;
+    assert!(how.contains("the target has exited"), "{how}");
+    // What was allocated and freed until then is the truth still.
+    let (told, ..) = told(&path);
+    let names = heaptop_tests::names::Names::of(&told);
+    let allocated = |totals: &Totals| totals.allocated.n;
+    let functions: Vec<&str> = truths.by_function.keys().map(String::as_str).collect();
+    let totals = names.totals(&told, &functions);
+    for function in functions {
+        let truth = &truths.by_function[function];
+        assert_eq!(allocated(&totals[function]), truth.allocated_objects, "{function}");
+    }
+}
+
+#[test]
+fn a_command_is_recorded_and_its_status_returned() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.heaptop");
+    let sockets = heaptop_tests::target::socket_directory();
+    let mut child = Command::new(binaries::path("heaptop"))
+        .env("HEAPTOP_DIR", sockets.path())
+        .args(["record", "-o"])
+        .arg(&path)
+        .arg("--")
+        .arg(binaries::path("fixture-exits"))
+        .arg("3")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("heaptop starts");
+    wait_for("a snapshot is recorded", || is_synced(&path));
+    drop(child.stdin.take());
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    let how = told(&path).2;
+    assert!(how.contains("has exited with code 3"), "{how}");
+}
+
+#[test]
+fn the_agent_alone_records_exactly() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.heaptop");
+    let wanted = path.to_str().unwrap();
+    let mut target = Target::start("fixture-exact", &["2"], &[("HEAPTOP_RECORD", wanted)]);
+    target.wait_for("ready");
+    target.say("work");
+    let truths = Truths::read(&mut target);
+    target.wait_for("quiet");
+    wait_for("all is written", || {
+        let (told, ..) = told(&path);
+        let names = heaptop_tests::names::Names::of(&told);
+        let functions: Vec<&str> = truths.by_function.keys().map(String::as_str).collect();
+        let totals = names.totals(&told, &functions);
+        functions.iter().all(|f| compare(&truths.by_function[*f], &totals[*f]).is_empty())
+    });
+    // As it would be after a kill: names come from the binary.
+    assert_recorded(&path, &truths);
+    // Sealed while it is being written it is whole by itself, and the next time the same.
+    let heaptop = |arguments: &[&Path]| {
+        let status = Command::new(binaries::path("heaptop"))
+            .arg("seal")
+            .args(arguments)
+            .stderr(Stdio::null())
+            .status();
+        assert_eq!(status.unwrap().code(), Some(0));
+    };
+    let [sealed, again] = ["b", "c"].map(|name| directory.path().join(name));
+    heaptop(&[&path, Path::new("-o"), &sealed]);
+    assert_recorded(&sealed, &truths);
+    heaptop(&[&sealed, Path::new("-o"), &again]);
+    assert!(std::fs::read(&sealed).unwrap() == std::fs::read(&again).unwrap());
+    target.say("end");
+}
+
+#[test]
+fn the_last_samples_before_an_exit_are_recorded() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a-%p.heaptop");
+    let run = Run::of("fixture-exits", &["3"])
+        .env("HEAPTOP_RECORD", path.to_str().unwrap())
+        .env("HEAPTOP_INTERVAL", "1");
+    let ended = same_as_unprofiled(&run, Plain::Off);
+    assert_eq!((ended.status.code(), ended.stderr.as_str()), (Some(3), ""));
+    let files: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
+    assert_eq!(files.len(), 1, "the unprofiled run records nothing");
+    let (told, _, how) = told(&files[0].as_ref().unwrap().path());
+    assert_eq!(how, "the target has exited with code 3");
+    let allocated: u64 = told.totals.values().map(|totals| totals.allocated.n).sum();
+    assert!(allocated > 0 && allocated == told.status.unwrap().totals.allocated.n);
+}
+
+#[test]
+fn what_cannot_be_recorded_harms_no_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let nowhere = directory.path().join("no/such/file");
+    for wanted in [nowhere.to_str().unwrap(), "/dev/full", "/", "/dev/null/x"] {
+        let run = Run::of("fixture-exits", &["0"]).env("HEAPTOP_RECORD", wanted);
+        let ended = same_as_unprofiled(&run, Plain::Off);
+        assert!(ended.stderr.contains("nothing is recorded into"), "{wanted}: {}", ended.stderr);
+    }
+    // A file that may not grow raises no signal in the program.
+    let path = directory.path().join("a.heaptop");
+    let run = Run::of("fixture-exits", &["0"])
+        .env("HEAPTOP_RECORD", path.to_str().unwrap())
+        .env("HEAPTOP_INTERVAL", "1")
+        .limit(libc::RLIMIT_FSIZE, 2000);
+    let ended = same_as_unprofiled(&run, Plain::Off);
+    assert_eq!(ended.stderr, "");
+    let bytes = std::fs::metadata(&path).unwrap().len();
+    assert!(bytes <= 2000, "{bytes}");
+}

@@ -214,8 +214,8 @@ fn a_writer_keeps_to_what_every_reader_takes() {
     };
     let places = [vec![place(1 << 21, b"F")], vec![place(1, &long)], vec![place(1, b"F"); 300]];
     let lengths = [0, 16, 17, 252, 253, 65_535, 65_536, (1 << 31) - 1, 1 << 31, 1 << 40];
-    for (n, &length) in lengths.iter().enumerate() {
-        let time_us = START + 31_000_000 * n as i64;
+    for (n, &length) in (0i64..).zip(&lengths) {
+        let time_us = START + 31_000_000 * n;
         let stack = [n as u64 % 3, 2];
         let birth = Birth {
             time_us,
@@ -226,7 +226,7 @@ fn a_writer_keeps_to_what_every_reader_takes() {
             stack: &stack,
         };
         let id = writer.alloc(&birth, |code| &places[code as usize]).unwrap();
-        assert_eq!(id, n as i64);
+        assert_eq!(id, n);
         // Late by an hour: it happens when the one before did.
         writer.promote(time_us - 3_600_000_000, id).unwrap();
     }

@@ -119,7 +119,11 @@ fn where_nothing_can_be_written() {
     assert_eq!(output.status.code(), Some(1));
     assert!(sentence(&output).contains("cannot be written"), "{}", sentence(&output));
     assert!(files(directory.path()).is_empty());
-    // A device that is always full.
+    // A device that is always full, by its name: it stays what it is.
+    let output = export("/dev/full");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(sentence(&output).ends_with("the disk is full"), "{}", sentence(&output));
+    assert!(!fs::metadata("/dev/full").unwrap().is_file());
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = Command::new(binaries::path("heaptop"))
         .args(["export", &from, "--format", "ctf", "-o", "-"])

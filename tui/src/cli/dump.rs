@@ -2,11 +2,12 @@
 
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufWriter, Cursor, Read, Write};
+use std::io::{self, BufWriter, Cursor, IsTerminal, Read, Write};
 use std::path::Path;
 
 use super::{Failure, say};
 use crate::ctf::{self, DumpError, Reader};
+use crate::view::text;
 
 /// Bytes by which the kinds of files are told apart.
 const FIRST_BYTES: u64 = 8;
@@ -48,7 +49,15 @@ pub(super) fn run(path: &Path) -> Result<(), Failure> {
 }
 
 fn trace(file: impl Read) -> Result<(), DumpError> {
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    if io::stdout().is_terminal() {
+        print(file, Shown { out: io::stdout().lock(), line: Vec::new() })
+    } else {
+        print(file, io::stdout().lock())
+    }
+}
+
+fn print(file: impl Read, out: impl Write) -> Result<(), DumpError> {
+    let mut out = BufWriter::with_capacity(1 << 16, out);
     let printed = Reader::new(file).map_err(DumpError::from).and_then(|mut reader| {
         ctf::dump(&mut reader, &mut out)?;
         match reader.skipped() {
@@ -61,4 +70,42 @@ fn trace(file: impl Read) -> Result<(), DumpError> {
     // What is sound comes before the sentence.
     out.flush()?;
     printed
+}
+
+/// A terminal, which is not to obey what names hold.
+struct Shown<W> {
+    out: W,
+    /// What has come of a line that is not whole.
+    line: Vec<u8>,
+}
+
+impl<W: Write> Write for Shown<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(part);
+            if let Some(line) = self.line.strip_suffix(b"\n") {
+                writeln!(self.out, "{}", text::clean(&String::from_utf8_lossy(line)))?;
+                self.line.clear();
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_no_name() {
+        let mut shown = Shown { out: Vec::new(), line: Vec::new() };
+        for part in ["1 F\x1b[2J", "@f.ml\n", "2\n3 \u{202e}x\n"] {
+            shown.write_all(part.as_bytes()).unwrap();
+        }
+        assert_eq!(String::from_utf8(shown.out).unwrap(), "1 F\u{fffd}[2J@f.ml\n2\n3 \u{fffd}x\n");
+    }
 }

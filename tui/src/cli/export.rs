@@ -56,41 +56,59 @@ fn ctf(path: &Path, output: &Path) -> Result<(), Failure> {
 }
 
 /// Writes a file that is there as a whole or not at all: beside it first, under another
-/// name. Standard output is written as it comes.
+/// name. Standard output, pipes and devices are written as it comes.
 fn write<T>(
     output: &Path,
     work: impl FnOnce(&mut dyn Write) -> io::Result<T>,
 ) -> Result<T, Failure> {
     if output == Path::new("-") {
-        let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        let done = work(&mut out)?;
-        out.flush()?;
-        return Ok(done);
+        return Ok(flushed(io::stdout().lock(), work)?);
     }
-    let sentence = |error: io::Error| {
-        let what = if error.kind() == ErrorKind::StorageFull { "the disk is full" } else { "" };
-        let why = if what.is_empty() { error.to_string() } else { what.to_owned() };
-        Failure::Failed(format!("{} cannot be written: {why}", output.display()))
-    };
-    let Some(name) = output.file_name() else {
-        return Err(Failure::Usage(format!("{} is no name for a file", output.display())));
-    };
-    if output.is_dir() {
+    let there = fs::metadata(output);
+    if there.as_ref().is_ok_and(fs::Metadata::is_dir) {
         return Err(Failure::Usage(format!("{} is a directory: name a file", output.display())));
     }
-    let mut beside = name.to_owned();
+    let written = if there.is_ok_and(|there| !there.is_file()) {
+        File::options().write(true).open(output).and_then(|file| flushed(file, work))
+    } else {
+        atomically(output, work)
+    };
+    written.map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => Failure::BrokenPipe,
+        ErrorKind::StorageFull => {
+            Failure::Failed(format!("{} cannot be written: the disk is full", output.display()))
+        }
+        _ => Failure::Failed(format!("{} cannot be written: {error}", output.display())),
+    })
+}
+
+fn flushed<T>(
+    out: impl Write,
+    work: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut out = BufWriter::with_capacity(1 << 16, out);
+    let done = work(&mut out)?;
+    out.flush()?;
+    Ok(done)
+}
+
+fn atomically<T>(
+    output: &Path,
+    work: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+) -> io::Result<T> {
+    // What a link points to, not the link.
+    let output = fs::canonicalize(output).unwrap_or_else(|_| output.to_owned());
+    let mut beside = output.clone().into_os_string();
     beside.push(format!(".{}.part", std::process::id()));
-    let beside = output.with_file_name(beside);
-    let written = File::create_new(&beside).and_then(|file| {
-        let mut out = BufWriter::with_capacity(1 << 16, file);
-        let done = work(&mut out)?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(&beside, output)?;
+    let beside = PathBuf::from(beside);
+    let file = File::create_new(&beside)?;
+    let written = flushed(&file, work).and_then(|done| {
+        file.sync_all()?;
+        fs::rename(&beside, &output)?;
         Ok(done)
     });
-    written.map_err(|error| {
-        // Nothing is left of what is not whole.
+    // Nothing is left of what is not whole.
+    written.inspect_err(|_| {
         let _ = fs::remove_file(&beside);
-        sentence(error)
     })
 }

@@ -89,6 +89,8 @@ pub enum Why {
     NoObject,
     /// A callstack deeper than any.
     Depth,
+    /// More places than any program has.
+    Places,
 }
 
 impl CtfError {
@@ -173,6 +175,7 @@ impl fmt::Display for Sentence<'_> {
             ),
             Why::Negative => f.write_str("a number is negative: the event is damaged"),
             Why::NoObject => f.write_str("an event is of an object that cannot be: it is damaged"),
+            Why::Places => f.write_str("there are more places than any program has: it is damaged"),
             Why::Depth => f.write_str("a callstack is deeper than any can be: it is damaged"),
         }
     }

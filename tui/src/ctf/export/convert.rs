@@ -3,8 +3,9 @@
 use crate::ctf::backtrace::MOST_DEPTH;
 use crate::ctf::dump::DumpError;
 use crate::ctf::error::CtfError;
+use crate::ctf::event::{Event, What};
 use crate::ctf::merge::{Happens, Merge, Told};
-use crate::ctf::reader::{Event, Reader, What};
+use crate::ctf::reader::Reader;
 use crate::ctf::stacks::Stacks;
 use crate::ctf::write::{Birth, Writer};
 use rustc_hash::FxHashMap;

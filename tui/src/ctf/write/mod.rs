@@ -13,9 +13,10 @@ mod callstacks;
 mod locations;
 mod numbers;
 
+use super::event::Source;
+use super::info::Info;
 use super::location::Location;
 use super::packet::{MAGIC, MOST_BYTES, SPAN_US, UNCHECKED, header_bytes};
-use super::reader::{Info, Source};
 use callstacks::Callstacks;
 use locations::Tables;
 use numbers::{count, text};

@@ -177,6 +177,16 @@ fn there_may_be_any_number_of_domains() {
         assert_eq!((lines.len(), sentence), (1000, None));
     });
     assert!(peak < 64 << 20, "{peak} bytes");
+    // One that was given up comes back, as itself, and as another of its number.
+    let p = Packet::at(START + 1000, 1000).birth(START + 1000, 1, 0, 1, &[]);
+    let as_itself = Packet { check: (1, 0, 1), ..p.clone() };
+    let mut other = Craft { bytes: craft.bytes.clone(), ..craft };
+    let sentence = lines(&craft.put(&as_itself).bytes).1.unwrap();
+    assert!(sentence.contains("speaks again after 256 others"), "{sentence}");
+    let again = Packet::at(START + 1001, 1001).birth(START + 1001, 1, 0, 1, &[]);
+    let first = Packet::at(START + 1000, 1000).birth(START + 1000, 1, 0, 0, &miss(1, 1));
+    other.put(&first).put(&Packet { check: (1, 0, 1), ..again });
+    assert_eq!(lines(&other.bytes).1, None);
 }
 
 /// Packets of a fork that wrote into the same file.

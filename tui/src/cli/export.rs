@@ -43,12 +43,18 @@ fn ctf(path: &Path, output: &Path) -> Result<(), Failure> {
         return Err(unusable(path, &why));
     }
     let mut reader = Reader::new(file).map_err(|error| unusable(path, &error))?;
-    let converted = write(output, |out| ctf::convert(&mut reader, out))?;
+    let converted = write(output, |out| {
+        let converted = ctf::convert(&mut reader, out)?;
+        Ok((converted.error.is_none() || converted.events > 0, converted))
+    })?;
     if !converted.lost.is_empty() {
         say(&format!("left out: {}", converted.lost.join("; ")));
     }
     match converted.error {
         None => Ok(()),
+        Some(error) if converted.events == 0 => {
+            Err(unusable(path, &format_args!("{error}; nothing before it is to be written")))
+        }
         Some(error) => {
             Err(unusable(path, &format_args!("{error}; what is sound before it was written")))
         }
@@ -56,20 +62,21 @@ fn ctf(path: &Path, output: &Path) -> Result<(), Failure> {
 }
 
 /// Writes a file that is there as a whole or not at all: beside it first, under another
-/// name. Standard output, pipes and devices are written as it comes.
+/// name, and only if `work` says that it is worth it. Standard output, pipes and devices
+/// are written as it comes.
 fn write<T>(
     output: &Path,
-    work: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+    work: impl FnOnce(&mut dyn Write) -> io::Result<(bool, T)>,
 ) -> Result<T, Failure> {
     if output == Path::new("-") {
-        return Ok(flushed(io::stdout().lock(), work)?);
+        return Ok(flushed(io::stdout().lock(), work)?.1);
     }
     let there = fs::metadata(output);
     if there.as_ref().is_ok_and(fs::Metadata::is_dir) {
         return Err(Failure::Usage(format!("{} is a directory: name a file", output.display())));
     }
     let written = if there.is_ok_and(|there| !there.is_file()) {
-        File::options().write(true).open(output).and_then(|file| flushed(file, work))
+        File::options().write(true).open(output).and_then(|file| Ok(flushed(file, work)?.1))
     } else {
         atomically(output, work)
     };
@@ -84,8 +91,8 @@ fn write<T>(
 
 fn flushed<T>(
     out: impl Write,
-    work: impl FnOnce(&mut dyn Write) -> io::Result<T>,
-) -> io::Result<T> {
+    work: impl FnOnce(&mut dyn Write) -> io::Result<(bool, T)>,
+) -> io::Result<(bool, T)> {
     let mut out = BufWriter::with_capacity(1 << 16, out);
     let done = work(&mut out)?;
     out.flush()?;
@@ -94,7 +101,7 @@ fn flushed<T>(
 
 fn atomically<T>(
     output: &Path,
-    work: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+    work: impl FnOnce(&mut dyn Write) -> io::Result<(bool, T)>,
 ) -> io::Result<T> {
     // What a link points to, not the link.
     let output = fs::canonicalize(output).unwrap_or_else(|_| output.to_owned());
@@ -102,13 +109,16 @@ fn atomically<T>(
     beside.push(format!(".{}.part", std::process::id()));
     let beside = PathBuf::from(beside);
     let file = File::create_new(&beside)?;
-    let written = flushed(&file, work).and_then(|done| {
-        file.sync_all()?;
-        fs::rename(&beside, &output)?;
-        Ok(done)
+    let written = flushed(&file, work).and_then(|(keep, done)| {
+        if keep {
+            file.sync_all()?;
+            fs::rename(&beside, &output)?;
+        }
+        Ok((keep, done))
     });
     // Nothing is left of what is not whole.
-    written.inspect_err(|_| {
+    if !matches!(written, Ok((true, _))) {
         let _ = fs::remove_file(&beside);
-    })
+    }
+    written.map(|(_, done)| done)
 }

@@ -83,6 +83,11 @@ pub enum Why {
     Redefined,
     /// The table of callstacks is not the writer's.
     Drift,
+    /// A domain whose tables were given away.
+    Domains {
+        /// Domains that are followed at once.
+        most: usize,
+    },
     /// A number that can only be negative by damage.
     Negative,
     /// An object before the first one.
@@ -170,6 +175,10 @@ impl fmt::Display for Sentence<'_> {
             Why::Redefined => {
                 f.write_str("a location is defined anew and otherwise: the file is damaged")
             }
+            Why::Domains { most } => write!(
+                f,
+                "a domain speaks again after {most} others: no more can be followed at once"
+            ),
             Why::Drift => f.write_str(
                 "the table of callstacks is not the writer's: something before it is damaged",
             ),

@@ -29,7 +29,8 @@ use std::io::Read;
 
 /// Most domains whose tables are kept.
 const MOST_DOMAINS: usize = 256;
-/// Most frames of the last callstacks of all domains together.
+/// Most frames of the last callstacks of all domains together, 32 MB and those that are
+/// a quarter of [`MOST_DEPTH`] at most.
 const MOST_FRAMES: usize = 4 * MOST_DEPTH;
 
 /// Whether a file that begins so is a trace; four bytes tell.
@@ -164,12 +165,18 @@ impl<R: Read> Reader<R> {
                 // Nothing yet: all zero.
                 None => header.verify.0 < 1 << 14 && (header.verify.1, header.verify.2) == (0, 0),
             };
-            if !holds || domain.gone {
+            if domain.gone {
+                return Err(error(Why::Domains { most: MOST_DOMAINS }));
+            }
+            if !holds {
                 return Err(error(Why::Drift));
             }
+        } else if header.ids.1 > header.ids.0 {
+            // The first of a stream: also of a domain with the number of one long ended.
+            domain.gone = false;
         }
         if header.ids.1 > header.ids.0 {
-            self.make_room(header.domain, header.offset)?;
+            self.make_room(header.domain);
         }
         let left = self.packets.body(&header).len();
         Ok(Some(Packet { header, left, next_id: header.ids.0 }))
@@ -227,29 +234,32 @@ impl<R: Read> Reader<R> {
             }
             code => return Err(start.error(Why::Kind(code))),
         };
+        let deep = domain.cache.as_ref().is_some_and(|cache| cache.frames() > MOST_DEPTH / 4);
+        let offset = start.offset();
         packet.left = bytes.len();
         self.packet = Some(packet);
+        if deep && self.frames() > MOST_FRAMES {
+            return Err(CtfError::new(offset, Why::Depth));
+        }
         Ok(what.map(|what| Raw { time_us, domain: header.domain, what }))
     }
 
-    /// Makes room for the tables of `domain`, which is about to have a birth, and holds
-    /// the bound of callstacks.
-    fn make_room(&mut self, domain: u16, offset: u64) -> Result<(), CtfError> {
-        let frames = |d: &Domain| d.cache.as_ref().map_or(0, |cache| cache.last().len());
-        if self.domains.get(&domain).is_some_and(|d| d.cache.is_some()) {
-            return Ok(());
-        }
-        if self.domains.values().map(frames).sum::<usize>() > MOST_FRAMES {
-            return Err(CtfError::new(offset, Why::Depth));
+    /// Makes room for the tables of a domain that is about to have its first birth.
+    fn make_room(&mut self, domain: u16) {
+        let known = self.domains.get(&domain).is_some_and(|d| d.cache.is_some());
+        let kept = self.domains.values_mut().filter(|d| d.cache.is_some());
+        if known || kept.count() < MOST_DOMAINS {
+            return;
         }
         let kept = self.domains.values_mut().filter(|d| d.cache.is_some());
-        if kept.count() >= MOST_DOMAINS {
-            let kept = self.domains.values_mut().filter(|d| d.cache.is_some());
-            if let Some(silent) = kept.min_by_key(|d| d.packet) {
-                (silent.cache, silent.gone) = (None, true);
-            }
+        if let Some(silent) = kept.min_by_key(|d| d.packet) {
+            (silent.cache, silent.gone) = (None, true);
         }
-        Ok(())
+    }
+
+    /// Frames that the last callstacks of all domains have room for.
+    fn frames(&self) -> usize {
+        self.domains.values().filter_map(|d| Some(d.cache.as_ref()?.frames())).sum()
     }
 
     fn show(&self, raw: &Raw) -> Event<'_> {

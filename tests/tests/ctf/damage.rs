@@ -142,13 +142,10 @@ fn what_does_not_begin_as_a_trace() {
 fn no_callstack_is_deeper_than_memory() {
     let mut craft = sound();
     let codes: Vec<u8> = (0..10_000).flat_map(|_| hit(9, 255)).collect();
-    let mut id = 2;
-    for _ in 0..10 {
+    for id in 2..12 {
         craft.put(&Packet::at(START + 10, id).birth(START + 10, 1, 0, i64::from(id > 2), &codes));
-        id += 1;
     }
     let peak = crate::counting::peak_of(|| {
-        let mut out = std::io::sink();
         let mut reader = heaptop::ctf::Reader::new(&craft.bytes[..]).unwrap();
         let error = loop {
             match reader.next_event() {
@@ -157,8 +154,31 @@ fn no_callstack_is_deeper_than_memory() {
                 Err(error) => break error,
             }
         };
-        let _ = std::io::Write::write(&mut out, error.to_string().as_bytes());
         assert!(error.to_string().contains("deeper than any"), "{error}");
     });
     assert!(peak < 40 << 20, "{peak} bytes");
+}
+
+/// The same by many domains, none of which goes too far.
+#[test]
+fn nor_are_the_callstacks_of_all_domains_together() {
+    let mut craft = Craft::new(3);
+    let codes: Vec<u8> = (0..4000).flat_map(|_| hit(9, 255)).collect();
+    for domain in 0..200 {
+        let id = i64::from(domain);
+        let p = Packet::at(START + 10, id).of(domain);
+        craft.put(&p.birth(START + 10, 1, 0, 0, &codes));
+    }
+    let peak = crate::counting::peak_of(|| {
+        let mut reader = heaptop::ctf::Reader::new(&craft.bytes[..]).unwrap();
+        let error = loop {
+            match reader.next_event() {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("200 times a million frames are too many"),
+                Err(error) => break error,
+            }
+        };
+        assert!(error.to_string().contains("deeper than any"), "{error}");
+    });
+    assert!(peak < 64 << 20, "{peak} bytes");
 }

@@ -177,6 +177,16 @@ fn there_may_be_any_number_of_domains() {
         assert_eq!((lines.len(), sentence), (1000, None));
     });
     assert!(peak < 64 << 20, "{peak} bytes");
+    // One that was given up comes back, as itself, and as another of its number.
+    let p = Packet::at(START + 1000, 1000).birth(START + 1000, 1, 0, 1, &[]);
+    let as_itself = Packet { check: (1, 0, 1), ..p.clone() };
+    let mut other = Craft { bytes: craft.bytes.clone(), ..craft };
+    let sentence = lines(&craft.put(&as_itself).bytes).1.unwrap();
+    assert!(sentence.contains("speaks again after 256 others"), "{sentence}");
+    let again = Packet::at(START + 1001, 1001).birth(START + 1001, 1, 0, 1, &[]);
+    let first = Packet::at(START + 1000, 1000).birth(START + 1000, 1, 0, 0, &miss(1, 1));
+    other.put(&first).put(&Packet { check: (1, 0, 1), ..again });
+    assert_eq!(lines(&other.bytes).1, None);
 }
 
 /// Packets of a fork that wrote into the same file.
@@ -214,8 +224,8 @@ fn a_writer_keeps_to_what_every_reader_takes() {
     };
     let places = [vec![place(1 << 21, b"F")], vec![place(1, &long)], vec![place(1, b"F"); 300]];
     let lengths = [0, 16, 17, 252, 253, 65_535, 65_536, (1 << 31) - 1, 1 << 31, 1 << 40];
-    for (n, &length) in lengths.iter().enumerate() {
-        let time_us = START + 31_000_000 * n as i64;
+    for (n, &length) in (0i64..).zip(&lengths) {
+        let time_us = START + 31_000_000 * n;
         let stack = [n as u64 % 3, 2];
         let birth = Birth {
             time_us,
@@ -226,7 +236,7 @@ fn a_writer_keeps_to_what_every_reader_takes() {
             stack: &stack,
         };
         let id = writer.alloc(&birth, |code| &places[code as usize]).unwrap();
-        assert_eq!(id, n as i64);
+        assert_eq!(id, n);
         // Late by an hour: it happens when the one before did.
         writer.promote(time_us - 3_600_000_000, id).unwrap();
     }

@@ -184,8 +184,9 @@ fn intervals_become_the_coarsest() {
     let (fine, coarse, size, n) = (1 << 10, 1 << 16, 100u64, 60_000u64);
     let (trace, done) = export(|| {
         let mut told = definitions();
-        let block =
-            |seq: u64| alloc(seq, seq / 1000, size, if seq % 2 == 0 { fine } else { coarse });
+        let block = |seq: u64| {
+            alloc(seq, seq / 1000, size, if seq.is_multiple_of(2) { fine } else { coarse })
+        };
         let events: Vec<Event> = (1..=n).map(|seq| Event::Alloc(block(seq))).collect();
         told.extend(events.chunks(Batch::MOST).map(|some| say(Batch::pack(some))));
         told.extend([names(), ended()]);

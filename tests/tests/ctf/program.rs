@@ -107,6 +107,27 @@ fn a_trace_is_there_as_a_whole() {
 }
 
 #[test]
+fn what_is_damaged_is_written_as_far_as_it_is_sound() {
+    let directory = tempfile::tempdir().unwrap();
+    let there = |name: &str| directory.path().join(name).display().to_string();
+    let export =
+        |from: &str| heaptop(&["export", from, "--format", "ctf", "-o", &there("out.ctf")]);
+    // Nothing is.
+    let output = export(&path("pr23-wide-530v023-begin.ctf"));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(sentence(&output).ends_with("nothing before it is to be written"));
+    assert!(files(directory.path()).is_empty());
+    let bytes = sample("multidomain-530-begin.ctf");
+    fs::write(there("cut.ctf"), &bytes[..bytes.len() - 1]).unwrap();
+    let output = export(&there("cut.ctf"));
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.ends_with("it was cut; what is sound before it was written\n"), "{said}");
+    let (text, none) = dumped(&fs::read(there("out.ctf")).unwrap());
+    assert!(!text.is_empty() && none.is_none());
+}
+
+#[test]
 fn where_nothing_can_be_written() {
     let directory = tempfile::tempdir().unwrap();
     let from = path("garbage-413-1e4.ctf");
@@ -119,7 +140,11 @@ fn where_nothing_can_be_written() {
     assert_eq!(output.status.code(), Some(1));
     assert!(sentence(&output).contains("cannot be written"), "{}", sentence(&output));
     assert!(files(directory.path()).is_empty());
-    // A device that is always full.
+    // A device that is always full, by its name: it stays what it is.
+    let output = export("/dev/full");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(sentence(&output).ends_with("the disk is full"), "{}", sentence(&output));
+    assert!(!fs::metadata("/dev/full").unwrap().is_file());
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = Command::new(binaries::path("heaptop"))
         .args(["export", &from, "--format", "ctf", "-o", "-"])

@@ -4,6 +4,7 @@
 use crate::{converted, decoder, dumped, sample, samples};
 use flate2::read::GzDecoder;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::PathBuf;
@@ -95,7 +96,7 @@ fn merged(text: &[u8]) -> Vec<u8> {
         let new = numbers.len();
         let number = *numbers.entry(id).or_insert(new);
         assert!(new != number || rest.starts_with(" alloc"), "{line}");
-        out += &format!("{} {number:010}{rest}\n", &line[..10]);
+        let _ = writeln!(out, "{} {number:010}{rest}", &line[..10]);
     }
     out.into_bytes()
 }

@@ -62,13 +62,7 @@ pub fn told(bytes: &[u8]) -> Vec<SourceEvent> {
 pub fn heard(told: impl IntoIterator<Item = SourceEvent>) -> Session {
     let mut session = Session::new();
     for event in told {
-        session.apply(match event {
-            SourceEvent::Message(message) => Input::Agent(message),
-            SourceEvent::UnknownMessage => Input::UnknownMessage,
-            SourceEvent::Names(names) => Input::Names(names),
-            SourceEvent::Connection(State::Ended(how)) => Input::Connection(Connection::Ended(how)),
-            SourceEvent::Connection(_) => continue,
-        });
+        session.apply(event.into());
     }
     session
 }
@@ -135,7 +129,9 @@ fn totals_are_what_the_trace_says() {
             }
         }
         let mut sum = Totals::default();
-        by_stack.values().for_each(|totals| sum.merge(totals));
+        for totals in by_stack.values() {
+            sum.merge(totals);
+        }
         let session = heard(told);
         let status = *session.status().unwrap();
         let table = query::callsites(&session, &Question::default());
@@ -202,13 +198,11 @@ fn sizes_and_youth() {
 #[test]
 fn the_clock_and_the_curve_go_on_with_time() {
     let mut craft = Craft::new(2);
-    let mut id = 0;
     for second in 0..4 {
         let at = START + second * 1_000_000;
         let codes = if second == 0 { miss(1, 1) } else { Vec::new() };
-        let p = Packet::at(at, id).define(START.max(at), 1);
+        let p = Packet::at(at, second).define(at, 1);
         craft.put(&p.birth(at, 3, 0, i64::from(second > 0), &codes));
-        id += 1;
     }
     let told = told(&craft.bytes);
     let mut clocks = Vec::new();

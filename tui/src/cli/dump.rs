@@ -1,6 +1,6 @@
 //! `heaptop dump FILE`: every event as text, on standard output.
 
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -9,6 +9,7 @@ use super::{Failure, say};
 use crate::ctf::{self, Reader};
 use crate::record;
 use crate::source::file;
+use crate::view::text;
 
 /// Prints every event of a recording or of a memtrace trace, a line each.
 ///
@@ -37,7 +38,19 @@ impl Dump {
 }
 
 fn trace(path: &Path, input: impl Read) -> Result<(), Failure> {
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let printed = if io::stdout().is_terminal() {
+        print(input, Shown { out: io::stdout().lock(), line: Vec::new() })
+    } else {
+        print(input, io::stdout().lock())
+    };
+    printed.map_err(|error| match error {
+        ctf::DumpError::Write(error) => error.into(),
+        ctf::DumpError::Trace(error) => Failure::Usage(format!("{}: {error}", path.display())),
+    })
+}
+
+fn print(input: impl Read, out: impl Write) -> Result<(), ctf::DumpError> {
+    let mut out = BufWriter::with_capacity(1 << 16, out);
     let printed = Reader::new(input).map_err(ctf::DumpError::from).and_then(|mut reader| {
         ctf::dump(&mut reader, &mut out)?;
         match reader.skipped() {
@@ -49,11 +62,43 @@ fn trace(path: &Path, input: impl Read) -> Result<(), Failure> {
     });
     // What is sound comes before the sentence.
     out.flush()?;
-    match printed {
-        Ok(()) => Ok(()),
-        Err(ctf::DumpError::Write(error)) => Err(error.into()),
-        Err(ctf::DumpError::Trace(error)) => {
-            Err(Failure::Usage(format!("{}: {error}", path.display())))
+    printed
+}
+
+/// A terminal, which is not to obey what names hold.
+struct Shown<W> {
+    out: W,
+    /// What has come of a line that is not whole.
+    line: Vec<u8>,
+}
+
+impl<W: Write> Write for Shown<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(part);
+            if let Some(line) = self.line.strip_suffix(b"\n") {
+                writeln!(self.out, "{}", text::clean(&String::from_utf8_lossy(line)))?;
+                self.line.clear();
+            }
         }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_no_name() {
+        let mut shown = Shown { out: Vec::new(), line: Vec::new() };
+        for part in ["1 F\x1b[2J", "@f.ml\n", "2\n3 \u{202e}x\n"] {
+            shown.write_all(part.as_bytes()).unwrap();
+        }
+        assert_eq!(String::from_utf8(shown.out).unwrap(), "1 F\u{fffd}[2J@f.ml\n2\n3 \u{fffd}x\n");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Failure, say};
 use crate::ctf::{self, Reader};
@@ -23,8 +23,8 @@ pub(super) fn run(path: &Path, output: Option<&Path>) -> Result<(), Failure> {
     // Before the output is made.
     open().map_err(Failure::Usage)?;
     let told = write(output, |out| match ctf::from_told(open, out) {
-        Ok(told) => Ok(Ok(told)),
-        Err(ctf::ExportError::Source(why)) => Ok(Err(why)),
+        Ok(told) => Ok((true, Ok(told))),
+        Err(ctf::ExportError::Source(why)) => Ok((false, Err(why))),
         Err(ctf::ExportError::Write(error)) => Err(error),
     })?;
     let told = told.map_err(|why| unusable(path, &why))?;
@@ -34,10 +34,16 @@ pub(super) fn run(path: &Path, output: Option<&Path>) -> Result<(), Failure> {
 
 fn trace(path: &Path, input: impl Read, output: &Path) -> Result<(), Failure> {
     let mut reader = Reader::new(input).map_err(|error| unusable(path, &error.to_string()))?;
-    let converted = write(output, |out| ctf::convert(&mut reader, out))?;
+    let converted = write(output, |out| {
+        let converted = ctf::convert(&mut reader, out)?;
+        Ok((converted.error.is_none() || converted.events > 0, converted))
+    })?;
     left_out(&converted.lost);
     match converted.error {
         None => Ok(()),
+        Some(error) if converted.events == 0 => {
+            Err(unusable(path, &format!("{error}; nothing before it is to be written")))
+        }
         Some(error) => {
             Err(unusable(path, &format!("{error}; what is sound before it was written")))
         }
@@ -56,41 +62,63 @@ fn left_out<S: AsRef<str>>(what: &[S]) {
 }
 
 /// Writes a file that is there as a whole or not at all: beside it first, under another
-/// name. Standard output is written as it comes.
+/// name, and only if `work` says that it is worth it. Standard output, pipes and devices
+/// are written as it comes.
 fn write<T>(
     output: &Path,
-    work: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+    work: impl FnOnce(&mut dyn Write) -> io::Result<(bool, T)>,
 ) -> Result<T, Failure> {
     if output == Path::new("-") {
-        let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        let done = work(&mut out)?;
-        out.flush()?;
-        return Ok(done);
+        return Ok(flushed(io::stdout().lock(), work)?.1);
     }
-    let sentence = |error: io::Error| {
-        let what = if error.kind() == ErrorKind::StorageFull { "the disk is full" } else { "" };
-        let why = if what.is_empty() { error.to_string() } else { what.to_owned() };
-        Failure::Failed(format!("{} cannot be written: {why}", output.display()))
-    };
-    let Some(name) = output.file_name() else {
-        return Err(Failure::Usage(format!("{} is no name for a file", output.display())));
-    };
-    if output.is_dir() {
+    let there = fs::metadata(output);
+    if there.as_ref().is_ok_and(fs::Metadata::is_dir) {
         return Err(Failure::Usage(format!("{} is a directory: name a file", output.display())));
     }
-    let mut beside = name.to_owned();
-    beside.push(format!(".{}.part", std::process::id()));
-    let beside = output.with_file_name(beside);
-    let written = File::create_new(&beside).and_then(|file| {
-        let mut out = BufWriter::with_capacity(1 << 16, file);
-        let done = work(&mut out)?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(&beside, output)?;
-        Ok(done)
-    });
-    written.map_err(|error| {
-        // Nothing is left of what is not whole.
-        let _ = fs::remove_file(&beside);
-        sentence(error)
+    let written = if there.is_ok_and(|there| !there.is_file()) {
+        File::options().write(true).open(output).and_then(|file| Ok(flushed(file, work)?.1))
+    } else {
+        atomically(output, work)
+    };
+    written.map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => Failure::BrokenPipe,
+        ErrorKind::StorageFull => {
+            Failure::Failed(format!("{} cannot be written: the disk is full", output.display()))
+        }
+        _ => Failure::Failed(format!("{} cannot be written: {error}", output.display())),
     })
+}
+
+fn flushed<T>(
+    out: impl Write,
+    work: impl FnOnce(&mut dyn Write) -> io::Result<(bool, T)>,
+) -> io::Result<(bool, T)> {
+    let mut out = BufWriter::with_capacity(1 << 16, out);
+    let done = work(&mut out)?;
+    out.flush()?;
+    Ok(done)
+}
+
+fn atomically<T>(
+    output: &Path,
+    work: impl FnOnce(&mut dyn Write) -> io::Result<(bool, T)>,
+) -> io::Result<T> {
+    // What a link points to, not the link.
+    let output = fs::canonicalize(output).unwrap_or_else(|_| output.to_owned());
+    let mut beside = output.clone().into_os_string();
+    beside.push(format!(".{}.part", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let file = File::create_new(&beside)?;
+    let written = flushed(&file, work).and_then(|(keep, done)| {
+        if keep {
+            file.sync_all()?;
+            fs::rename(&beside, &output)?;
+        }
+        Ok((keep, done))
+    });
+    // Nothing is left of what is not whole.
+    if !matches!(written, Ok((true, _))) {
+        let _ = fs::remove_file(&beside);
+    }
+    written.map(|(_, done)| done)
 }

@@ -36,6 +36,11 @@ impl Cache {
         self.next.get(bucket) == Some(&next) && self.codes.get(bucket) == Some(&code)
     }
 
+    /// Frames that the last callstack has room for.
+    pub const fn frames(&self) -> usize {
+        self.last.capacity()
+    }
+
     /// The last callstack, root first.
     pub fn last(&self) -> &[u64] {
         &self.last

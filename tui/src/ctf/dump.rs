@@ -4,8 +4,9 @@
 //! line is kept with the end of each frame in it, and only what is new is written anew.
 
 use super::error::CtfError;
+use super::event::{Alloc, Event, Source, What};
 use super::location::{Location, Locations};
-use super::reader::{Alloc, Event, Reader, Source, What};
+use super::reader::Reader;
 use rustc_hash::FxHashMap;
 use std::io::{self, Read, Write};
 

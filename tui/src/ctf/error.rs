@@ -83,12 +83,19 @@ pub enum Why {
     Redefined,
     /// The table of callstacks is not the writer's.
     Drift,
+    /// A domain whose tables were given away.
+    Domains {
+        /// Domains that are followed at once.
+        most: usize,
+    },
     /// A number that can only be negative by damage.
     Negative,
     /// An object before the first one.
     NoObject,
     /// A callstack deeper than any.
     Depth,
+    /// More places than any program has.
+    Places,
 }
 
 impl CtfError {
@@ -168,11 +175,16 @@ impl fmt::Display for Sentence<'_> {
             Why::Redefined => {
                 f.write_str("a location is defined anew and otherwise: the file is damaged")
             }
+            Why::Domains { most } => write!(
+                f,
+                "a domain speaks again after {most} others: no more can be followed at once"
+            ),
             Why::Drift => f.write_str(
                 "the table of callstacks is not the writer's: something before it is damaged",
             ),
             Why::Negative => f.write_str("a number is negative: the event is damaged"),
             Why::NoObject => f.write_str("an event is of an object that cannot be: it is damaged"),
+            Why::Places => f.write_str("there are more places than any program has: it is damaged"),
             Why::Depth => f.write_str("a callstack is deeper than any can be: it is damaged"),
         }
     }

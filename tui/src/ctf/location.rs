@@ -12,6 +12,10 @@ use std::sync::Arc;
 /// Entries of a table, and the index that says "none of them".
 pub(super) const ENTRIES: usize = 31;
 
+/// Most codes and locations, 400 MB: a file can define one with 19 bytes, and no program
+/// calls from so many places.
+const MOST_PLACES: usize = 1 << 22;
+
 /// Text of a trace: mostly UTF-8, but nothing holds it to that.
 pub type Text = Arc<[u8]>;
 
@@ -127,6 +131,8 @@ impl Tables {
 pub struct Locations {
     by_code: FxHashMap<u64, Box<[Location]>>,
     texts: Texts,
+    /// Of all codes together.
+    places: usize,
 }
 
 impl Locations {
@@ -145,10 +151,26 @@ impl Locations {
             Some(known) if *known != locations => return Err(before.error(Why::Redefined)),
             Some(_) => {}
             None => {
+                self.places += 1 + locations.len();
+                if self.places > MOST_PLACES {
+                    return Err(before.error(Why::Places));
+                }
                 self.by_code.insert(code, locations);
             }
         }
         Ok(code)
+    }
+
+    /// How many codes are defined.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_code.len()
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_code.is_empty()
     }
 
     /// Where a code lies, outermost function first, those inlined into it behind it;

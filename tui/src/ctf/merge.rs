@@ -6,7 +6,8 @@
 //! over; if more come, the oldest goes on, and what comes from before it afterwards is
 //! given its time, and counted. With one stream nothing waits.
 
-use super::reader::{Event, Info, Source, What};
+use super::event::{Event, Source, What};
+use super::info::Info;
 use super::stacks::{Stack, Stacks};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

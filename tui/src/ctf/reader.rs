@@ -19,99 +19,24 @@
 //! [`MOST_DOMAINS`] are followed at once, and the one longest silent gives way.
 
 use super::backtrace::{Cache, MOST_DEPTH};
-use super::bytes::Bytes;
 use super::error::{CtfError, Why};
+use super::event::{Alloc, Birth, Event, Raw, RawWhat, What, event_time};
+use super::info::{self, Info};
 use super::location::{Locations, Tables};
-use super::packet::{Header, MAGIC, Packets, SPAN_US, UNCHECKED};
+use super::packet::{Header, MAGIC, Packets, UNCHECKED};
 use rustc_hash::FxHashMap;
 use std::io::Read;
 
 /// Most domains whose tables are kept.
 const MOST_DOMAINS: usize = 256;
-/// Most frames of the last callstacks of all domains together.
+/// Most frames of the last callstacks of all domains together, 32 MB and those that are
+/// a quarter of [`MOST_DEPTH`] at most.
 const MOST_FRAMES: usize = 4 * MOST_DEPTH;
 
 /// Whether a file that begins so is a trace; four bytes tell.
 #[must_use]
 pub fn is_ctf(first_bytes: &[u8]) -> bool {
     first_bytes.starts_with(&MAGIC.to_le_bytes())
-}
-
-/// What a trace is of.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Info {
-    /// Microseconds since 1970 at its start.
-    pub start_us: i64,
-    /// λ: the probability that a word is sampled.
-    pub sample_rate: f64,
-    /// Bits of a word.
-    pub word_size: u8,
-    /// The program's path.
-    pub executable: Vec<u8>,
-    /// The machine's name.
-    pub host: Vec<u8>,
-    /// Settings of OCaml's runtime: `s=262144,…`.
-    pub parameters: Vec<u8>,
-    /// The process.
-    pub pid: i64,
-    /// A word of the user's; empty: none.
-    pub context: Vec<u8>,
-    /// Version of the format, 1 to 3.
-    pub version: u16,
-}
-
-/// Where an object was born.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// The minor heap.
-    Minor,
-    /// The major heap.
-    Major,
-    /// Outside of the heap.
-    External,
-}
-
-/// A birth.
-#[derive(Debug, Clone, Copy)]
-pub struct Alloc<'a> {
-    /// Which object.
-    pub id: i64,
-    /// Words without the header; of an external one all words.
-    pub length: u64,
-    /// Samples in it, at least 1.
-    pub n_samples: u64,
-    /// Where.
-    pub source: Source,
-    /// Frames shared with the last callstack of the domain, as the file has it.
-    pub common: u64,
-    /// So many frames of `stack` are those of the last callstack.
-    pub kept: usize,
-    /// Codes, root first.
-    pub stack: &'a [u64],
-}
-
-/// One event.
-#[derive(Debug, Clone, Copy)]
-pub struct Event<'a> {
-    /// Microseconds since 1970.
-    pub time_us: i64,
-    /// The domain whose packet it is in.
-    pub domain: u16,
-    /// What happens.
-    pub what: What<'a>,
-    /// What codes stand for, as far as they were defined.
-    pub locations: &'a Locations,
-}
-
-/// What happens.
-#[derive(Debug, Clone, Copy)]
-pub enum What<'a> {
-    /// A birth.
-    Alloc(Alloc<'a>),
-    /// An object survives a minor collection.
-    Promote(i64),
-    /// An object is dead.
-    Collect(i64),
 }
 
 /// What is kept of a domain.
@@ -157,7 +82,7 @@ impl<R: Read> Reader<R> {
     pub fn new(input: R) -> Result<Self, CtfError> {
         let mut packets = Packets::new(input);
         let Some(header) = packets.next()? else { return Err(CtfError::new(0, Why::Empty)) };
-        let info = read_info(packets.body(&header), &header)?;
+        let info = info::read(packets.body(&header), &header)?;
         Ok(Self {
             packets,
             info,
@@ -240,12 +165,18 @@ impl<R: Read> Reader<R> {
                 // Nothing yet: all zero.
                 None => header.verify.0 < 1 << 14 && (header.verify.1, header.verify.2) == (0, 0),
             };
-            if !holds || domain.gone {
+            if domain.gone {
+                return Err(error(Why::Domains { most: MOST_DOMAINS }));
+            }
+            if !holds {
                 return Err(error(Why::Drift));
             }
+        } else if header.ids.1 > header.ids.0 {
+            // The first of a stream: also of a domain with the number of one long ended.
+            domain.gone = false;
         }
         if header.ids.1 > header.ids.0 {
-            self.make_room(header.domain, header.offset)?;
+            self.make_room(header.domain);
         }
         let left = self.packets.body(&header).len();
         Ok(Some(Packet { header, left, next_id: header.ids.0 }))
@@ -303,29 +234,32 @@ impl<R: Read> Reader<R> {
             }
             code => return Err(start.error(Why::Kind(code))),
         };
+        let deep = domain.cache.as_ref().is_some_and(|cache| cache.frames() > MOST_DEPTH / 4);
+        let offset = start.offset();
         packet.left = bytes.len();
         self.packet = Some(packet);
+        if deep && self.frames() > MOST_FRAMES {
+            return Err(CtfError::new(offset, Why::Depth));
+        }
         Ok(what.map(|what| Raw { time_us, domain: header.domain, what }))
     }
 
-    /// Makes room for the tables of `domain`, which is about to have a birth, and holds
-    /// the bound of callstacks.
-    fn make_room(&mut self, domain: u16, offset: u64) -> Result<(), CtfError> {
-        let frames = |d: &Domain| d.cache.as_ref().map_or(0, |cache| cache.last().len());
-        if self.domains.get(&domain).is_some_and(|d| d.cache.is_some()) {
-            return Ok(());
-        }
-        if self.domains.values().map(frames).sum::<usize>() > MOST_FRAMES {
-            return Err(CtfError::new(offset, Why::Depth));
+    /// Makes room for the tables of a domain that is about to have its first birth.
+    fn make_room(&mut self, domain: u16) {
+        let known = self.domains.get(&domain).is_some_and(|d| d.cache.is_some());
+        let kept = self.domains.values_mut().filter(|d| d.cache.is_some());
+        if known || kept.count() < MOST_DOMAINS {
+            return;
         }
         let kept = self.domains.values_mut().filter(|d| d.cache.is_some());
-        if kept.count() >= MOST_DOMAINS {
-            let kept = self.domains.values_mut().filter(|d| d.cache.is_some());
-            if let Some(silent) = kept.min_by_key(|d| d.packet) {
-                (silent.cache, silent.gone) = (None, true);
-            }
+        if let Some(silent) = kept.min_by_key(|d| d.packet) {
+            (silent.cache, silent.gone) = (None, true);
         }
-        Ok(())
+    }
+
+    /// Frames that the last callstacks of all domains have room for.
+    fn frames(&self) -> usize {
+        self.domains.values().filter_map(|d| Some(d.cache.as_ref()?.frames())).sum()
     }
 
     fn show(&self, raw: &Raw) -> Event<'_> {
@@ -341,87 +275,4 @@ impl<R: Read> Reader<R> {
         };
         Event { time_us: raw.time_us, domain: raw.domain, what, locations: &self.locations }
     }
-}
-
-/// An event without its callstack, which the domain has.
-struct Raw {
-    time_us: i64,
-    domain: u16,
-    what: RawWhat,
-}
-
-enum RawWhat {
-    Alloc { id: i64, birth: Birth, kept: usize },
-    Promote(i64),
-    Collect(i64),
-}
-
-/// What stands before the codes of a birth.
-struct Birth {
-    length: u64,
-    n_samples: u64,
-    source: Source,
-    common: u64,
-    codes: u16,
-}
-
-impl Birth {
-    fn read(code: u8, bytes: &mut Bytes<'_>) -> Result<Self, CtfError> {
-        if code > 100 {
-            let common = bytes.count()?;
-            let codes = u16::from(bytes.u8()?);
-            let length = u64::from(code - 100);
-            return Ok(Self { length, n_samples: 1, source: Source::Minor, common, codes });
-        }
-        let (length, n_samples) = (bytes.count()?, bytes.count()?);
-        let before = *bytes;
-        let source = match bytes.u8()? {
-            0 => Source::Minor,
-            1 => Source::Major,
-            2 => Source::External,
-            kind => return Err(before.error(Why::Source(kind))),
-        };
-        let (common, codes) = (bytes.count()?, bytes.u16()?);
-        Ok(Self { length, n_samples, source, common, codes })
-    }
-}
-
-/// The time that 25 bits of `word` mean in a packet that begins then.
-const fn event_time(word: u32, begin_us: i64) -> i64 {
-    let low = (word as i64) & (SPAN_US - 1);
-    let begin_low = begin_us & (SPAN_US - 1);
-    let turn = if low < begin_low { SPAN_US } else { 0 };
-    // At the end of time it wraps, and lies outside of the packet.
-    (begin_us - begin_low).wrapping_add(low + turn)
-}
-
-/// Reads the first packet.
-fn read_info(mut bytes: Bytes<'_>, header: &Header) -> Result<Info, CtfError> {
-    let start = bytes;
-    let word = bytes.u32()?;
-    if word >> 25 != 0 {
-        return Err(start.error(Why::NoInfo));
-    }
-    let at_rate = bytes;
-    let sample_rate = bytes.f64()?;
-    if !(sample_rate > 0.0 && sample_rate <= 1.0) {
-        return Err(at_rate.error(Why::Rate(sample_rate)));
-    }
-    let at_size = bytes;
-    let word_size = bytes.u8()?;
-    if word_size != 32 && word_size != 64 {
-        return Err(at_size.error(Why::WordSize(word_size)));
-    }
-    let info = Info {
-        start_us: header.begin_us,
-        sample_rate,
-        word_size,
-        executable: bytes.text()?.to_vec(),
-        host: bytes.text()?.to_vec(),
-        parameters: bytes.text()?.to_vec(),
-        pid: bytes.i64()?,
-        context: if header.version < 2 { Vec::new() } else { bytes.text()?.to_vec() },
-        version: header.version,
-    };
-    if bytes.is_empty() { Ok(info) } else { Err(bytes.error(Why::NoInfo)) }
 }

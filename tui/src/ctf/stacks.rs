@@ -10,7 +10,7 @@
 //!
 //! Both are bounded: what finds no room is [`Stack::OTHER`], and counted.
 
-use super::reader::Alloc;
+use super::event::Alloc;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 

@@ -3,8 +3,9 @@
 use crate::ctf::backtrace::MOST_DEPTH;
 use crate::ctf::dump::DumpError;
 use crate::ctf::error::CtfError;
+use crate::ctf::event::{Event, What};
 use crate::ctf::merge::{Happens, Merge, Told};
-use crate::ctf::reader::{Event, Reader, What};
+use crate::ctf::reader::Reader;
 use crate::ctf::stacks::Stacks;
 use crate::ctf::write::{Birth, Writer};
 use rustc_hash::FxHashMap;
@@ -13,6 +14,8 @@ use std::io::{self, Read, Write};
 /// What became of a trace.
 #[derive(Debug)]
 pub struct Converted {
+    /// Events that were written.
+    pub events: u64,
     /// Why it is not whole: what is sound was written.
     pub error: Option<CtfError>,
     /// What the trace had and the new one lacks: a few words each.
@@ -40,8 +43,9 @@ pub fn convert<R: Read, W: Write>(reader: &mut Reader<R>, out: W) -> io::Result<
     if reader.skipped() > 0 {
         lost.push(format!("{} packets of other processes", reader.skipped()));
     }
+    let events = writer.events();
     writer.finish()?;
-    Ok(Converted { error, lost })
+    Ok(Converted { events, error, lost })
 }
 
 fn one<R: Read, W: Write>(reader: &mut Reader<R>, writer: &mut Writer<W>) -> Result<(), DumpError> {

@@ -6,8 +6,9 @@
 
 use super::record::{Record, Records};
 use super::thin::{Coins, WORD, word_rate, words};
+use crate::ctf::event::Source;
+use crate::ctf::info::Info;
 use crate::ctf::location::{Location, Text};
-use crate::ctf::reader::{Info, Source};
 use crate::ctf::tell::greeting::NATIVE;
 use crate::ctf::write::{Birth, Writer};
 use crate::session::book::Book;

@@ -1,6 +1,6 @@
 //! What a trace says of itself, in heaptop's words.
 
-use crate::ctf::reader::Info;
+use crate::ctf::info::Info;
 use heaptop_protocol::VERSION;
 use heaptop_protocol::estimate::Interval;
 use heaptop_protocol::message::{AgentKind, Hello, MAGIC};

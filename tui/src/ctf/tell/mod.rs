@@ -23,8 +23,9 @@ pub(super) mod greeting;
 mod names;
 
 use super::error::CtfError;
+use super::event::Source;
 use super::merge::{Happens, Merge, Told};
-use super::reader::{Reader, Source};
+use super::reader::Reader;
 use super::stacks::Stacks;
 use crate::session::names::Named;
 use crate::source::tell::{Progress, Tell};

@@ -1,7 +1,7 @@
 //! Domains, callstacks and their names, each told before it is used.
 
+use crate::ctf::info::Info;
 use crate::ctf::location::{Location, Locations};
-use crate::ctf::reader::Info;
 use crate::ctf::stacks::{Stack, Stacks};
 use crate::session::book::MOST_STACKS;
 use crate::session::names::{Named, Symbol};
@@ -21,6 +21,8 @@ pub(super) struct Names {
     codes: FxHashSet<u64>,
     /// Codes that were used and are not defined.
     nameless: Vec<u64>,
+    /// How many codes were defined when those were last looked for.
+    defined: usize,
     texts: FxHashMap<Arc<[u8]>, Arc<str>>,
     threads: FxHashSet<u16>,
     definitions: Vec<FromAgent>,
@@ -80,6 +82,9 @@ impl Names {
 
     /// Codes that have been defined after their first use.
     pub fn name_late(&mut self, locations: &Locations) {
+        if std::mem::replace(&mut self.defined, locations.len()) == locations.len() {
+            return;
+        }
         for code in std::mem::take(&mut self.nameless) {
             match locations.get(code) {
                 Some(places) => self.name(code, places),

@@ -13,9 +13,10 @@ mod callstacks;
 mod locations;
 mod numbers;
 
+use super::event::Source;
+use super::info::Info;
 use super::location::Location;
 use super::packet::{MAGIC, MOST_BYTES, SPAN_US, UNCHECKED, header_bytes};
-use super::reader::{Info, Source};
 use callstacks::Callstacks;
 use locations::Tables;
 use numbers::{count, text};
@@ -78,6 +79,7 @@ pub struct Writer<W> {
     ids: (i64, i64),
     scratch: Vec<u8>,
     cut: u64,
+    written: u64,
 }
 
 impl<W: Write> Writer<W> {
@@ -111,6 +113,7 @@ impl<W: Write> Writer<W> {
             ids: (0, 0),
             scratch: Vec::new(),
             cut: 0,
+            written: 0,
         })
     }
 
@@ -196,6 +199,11 @@ impl<W: Write> Writer<W> {
         self.cut
     }
 
+    /// Events so far.
+    pub const fn events(&self) -> u64 {
+        self.written
+    }
+
     fn about(&mut self, kind: u32, time_us: i64, id: i64) -> io::Result<()> {
         // Of an object that was not born there is nothing to be said.
         let Ok(back) = u64::try_from(self.ids.1 - 1 - id) else { return Ok(()) };
@@ -244,6 +252,7 @@ impl<W: Write> Writer<W> {
             }
         }
         self.end_us = time_us;
+        self.written += 1;
         self.events.extend_from_slice(event);
         Ok(())
     }

@@ -4,7 +4,7 @@ use crate::craft::{Craft, Packet, START, miss};
 use crate::{converted, decoder, sample};
 use heaptop::ctf::tell;
 use heaptop::query::{self, Question};
-use heaptop::session::{Connection, Input, Session};
+use heaptop::session::{Connection, Session};
 use heaptop::source::tell::{Progress, Tell};
 use heaptop::source::{SourceEvent, State};
 use heaptop_protocol::estimate::Interval;

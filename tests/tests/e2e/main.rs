@@ -1,6 +1,7 @@
 //! heaptop, end to end: real targets, a real agent, and the real viewer in a
 //! pseudo-terminal. One binary, one module a promise.
 
+mod agree;
 mod demo;
 mod exact;
 mod followed;

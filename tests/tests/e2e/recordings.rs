@@ -43,7 +43,7 @@ pub fn told(path: &Path) -> (Told, Session, String) {
 }
 
 /// Starts recording the process `pid` into `path`.
-fn record(target: &Target, path: &Path) -> Child {
+pub fn record(target: &Target, path: &Path) -> Child {
     let child = Command::new(binaries::path("heaptop"))
         .env("HEAPTOP_DIR", target.socket().parent().unwrap())
         .args(["record", "-o"])
@@ -70,10 +70,15 @@ fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     assert!(held.is_some(), "{what}");
 }
 
-fn end(mut child: Child, signal: libc::c_int) -> std::process::ExitStatus {
+pub fn end(mut child: Child, signal: libc::c_int) -> std::process::ExitStatus {
     // SAFETY: our own child, which was not waited for yet.
     unsafe { libc::kill(child.id() as libc::pid_t, signal) };
     child.wait().expect("a child can be waited for")
+}
+
+/// Waits until a whole snapshot is recorded.
+pub fn synced(path: &Path) {
+    wait_for("a snapshot is recorded", || is_synced(path));
 }
 
 /// Runs the fixture with exact truths while it is recorded.
@@ -81,7 +86,7 @@ fn recorded(path: &Path) -> (Target, Child, Truths) {
     let mut target = Target::start("fixture-exact", &["2"], &[]);
     target.wait_for("ready");
     let recorder = record(&target, path);
-    wait_for("a snapshot is recorded", || is_synced(path));
+    synced(path);
     target.say("work");
     let truths = Truths::read(&mut target);
     target.wait_for("quiet");

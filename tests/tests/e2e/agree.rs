@@ -1,0 +1,108 @@
+//! One recorded session: the live screen, the opened screen and `report` say the same,
+//! now and at a moment of the past.
+
+use crate::recordings::{end, record, synced};
+use heaptop_tests::binaries;
+use heaptop_tests::target::Target;
+use heaptop_tests::terminal::Terminal;
+use heaptop_tests::truth::Truths;
+use std::path::Path;
+use std::process::Command;
+
+/// Rows and columns: all columns are seen.
+const SIZE: (u16, u16) = (40, 200);
+/// What the screens and the report call the table's columns that stand still while the
+/// program does: in use in bytes and objects, the same of allocated, promoted.
+const STILL: [usize; 5] = [2, 3, 4, 5, 7];
+
+/// The rows of a report as text, by their columns.
+fn report(path: &Path, more: &[&str]) -> Vec<Vec<String>> {
+    let output = Command::new(binaries::path("heaptop"))
+        .arg("report")
+        .arg(path)
+        .args(["--top", "100"])
+        .args(more)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let columns = |line: &str| {
+        let fields = line.split("  ").map(str::trim).filter(|field| !field.is_empty());
+        fields.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let rows = text.lines().skip_while(|line| !line.starts_with("callsite")).skip(1).map(columns);
+    rows.filter(|row| row.len() > STILL[STILL.len() - 1] && row[0] != "all").collect()
+}
+
+/// Waits until a screen has each row of a report, with its figures.
+fn shows(terminal: &Terminal, rows: &[Vec<String>]) {
+    assert!(rows.len() > 3, "{rows:?}");
+    for row in rows {
+        let line = row[1].rsplit('/').next().unwrap_or_default();
+        terminal.until(&format!("a row as the report has it: {row:?}"), |screen| {
+            let is_it = |seen: &&str| {
+                seen.contains(line) && STILL.iter().all(|&column| seen.contains(&row[column]))
+            };
+            screen.lines().find(is_it).map(str::to_owned)
+        });
+    }
+}
+
+/// The moment that the time bar names.
+fn moment(terminal: &Terminal) -> String {
+    let line = terminal.line_with(" of ");
+    let (_, at) = line.rsplit_once(" at ").unwrap_or_else(|| panic!("no moment in {line}"));
+    at.split(" of ").next().unwrap_or_default().replace(' ', "")
+}
+
+#[test]
+fn screens_and_reports_of_one_session_say_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.heaptop");
+    // Sampled, so that there are intervals to agree on.
+    let mut target = Target::start("fixture-exact", &["2"], &[("HEAPTOP_INTERVAL", "512")]);
+    target.wait_for("ready");
+    let recorder = record(&target, &path);
+    synced(&path);
+    let live = Terminal::start(
+        "heaptop",
+        target.directory(),
+        &["attach", &target.pid().to_string()],
+        SIZE,
+    );
+    target.say("work");
+    let truths = Truths::read(&mut target);
+    assert!(truths.by_function.len() > 3);
+    target.wait_for("quiet");
+    // The recorder and the screen hear the same within a second or so, and then nothing new.
+    let status = end(recorder, libc::SIGINT);
+    assert_eq!(status.code(), Some(0));
+    let now = report(&path, &[]);
+    shows(&live, &now);
+
+    let file = path.to_str().unwrap();
+    let mut opened = Terminal::start("heaptop", target.directory(), &["open", file], SIZE);
+    shows(&opened, &now);
+    // A step back from the end all is quiet, and was so before the work at the beginning.
+    opened.press(",");
+    opened.wait_for(" at ");
+    let late = report(&path, &["--at", &moment(&opened)]);
+    shows(&opened, &late);
+    for (now, late) in now.iter().zip(&late) {
+        assert_eq!(STILL.map(|i| &now[i]), STILL.map(|i| &late[i]), "nothing happened since");
+    }
+    opened.press(&",".repeat(97));
+    let before = opened.until("an early moment", |screen| {
+        let line = screen.lines().find(|line| line.contains(" of ") && line.contains(" at "))?;
+        line.contains("at 0").then(|| line.to_owned())
+    });
+    let early = report(&path, &["--at", &moment(&opened)]);
+    let kept = |rows: &[Vec<String>]| rows.iter().map(|row| row[2].clone()).collect::<Vec<_>>();
+    assert_ne!(kept(&early), kept(&now), "{before}");
+    for row in &early {
+        let line = row[1].rsplit('/').next().unwrap_or_default();
+        opened.until(&format!("a row as the report has it: {row:?}"), |screen| {
+            screen.lines().find(|l| l.contains(line) && l.contains(&row[2])).map(str::to_owned)
+        });
+    }
+}

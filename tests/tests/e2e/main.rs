@@ -8,6 +8,7 @@ mod httpd;
 mod manners;
 mod near;
 mod prove;
+mod report;
 mod safety;
 mod shown;
 mod viewer;

@@ -35,7 +35,7 @@ pub fn over_time(session: &Session, from_ns: u64, to_ns: u64, steps: usize) -> V
         };
         changes[step.min(steps)] += by;
     };
-    for life in session.lives.ended_after(from_us) {
+    for life in session.lives.within(0, from_us, to_us) {
         let w = weights.of(life.interval, life.size).bytes;
         change(life.born_us, w);
         change(life.ended_us, -w);
@@ -72,12 +72,10 @@ impl Trend {
                 trend.growth[*group as usize * steps + step as usize] += by;
             }
         };
-        for life in session.lives.ended_after(bounds.trend_us) {
-            if life.born_us <= bounds.end_us {
-                let w = weights.of(life.interval, life.size).bytes;
-                change(life.born_us, life.stack, w);
-                change(life.ended_us, life.stack, -w);
-            }
+        for life in session.lives.within(0, bounds.trend_us, bounds.end_us) {
+            let w = weights.of(life.interval, life.size).bytes;
+            change(life.born_us, life.stack, w);
+            change(life.ended_us, life.stack, -w);
         }
         for (_, block) in session.blocks.iter() {
             let w = weights.of(block.interval, block.size).bytes;

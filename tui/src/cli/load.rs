@@ -134,7 +134,7 @@ impl Progress {
     fn show(&mut self, tell: &dyn Tell) {
         // Looking at the clock costs more than an event.
         self.events = self.events.wrapping_add(1);
-        if !self.terminal || self.events % 64 != 0 || Instant::now() < self.next {
+        if !self.terminal || !self.events.is_multiple_of(64) || Instant::now() < self.next {
             return;
         }
         self.next = Instant::now() + PROGRESS;

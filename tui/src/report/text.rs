@@ -129,6 +129,7 @@ fn cell(cell: &Cell) -> String {
 }
 
 /// Growth in bytes with its interval.
+#[must_use]
 pub fn growth(change: Change) -> String {
     let signed = |value: f64, digits| {
         let sign = if value < 0.0 { "-" } else { "+" };

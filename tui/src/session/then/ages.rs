@@ -3,6 +3,7 @@
 use super::bounds::Bounds;
 use super::weights::Weights;
 use super::{Session, When};
+use crate::session::book::Stack;
 use crate::session::estimate::survival::bucket;
 use crate::session::lifetimes::{Ages, Turn};
 use crate::session::lives::{End, Life, Lives};
@@ -32,7 +33,7 @@ pub fn of(session: &Session, bounds: &Bounds) -> Vec<Ages> {
     if bounds.when == When::Peak || !bounds.in_use {
         return groups;
     }
-    let group_of: Vec<u32> = session.book.stacks().iter().map(|s| s.group()).collect();
+    let group_of: Vec<u32> = session.book.stacks().iter().map(Stack::group).collect();
     let mut weights = Weights::new();
     let mut follow = |stack: u32, followed: &Followed| {
         if let Some(group) = group_of.get(stack as usize) {
@@ -70,12 +71,12 @@ pub fn add(ages: &mut Ages, bounds: &Bounds, lives: &Lives, one: &Followed) {
     if from > until || from == until && from > born {
         return;
     }
-    let aged = |us: u64| bucket((us - born).saturating_mul(1000));
+    let at_age = |us: u64| bucket((us - born).saturating_mul(1000));
     let (turn, leaves) = match one.end {
         Some((ended, age, End::Lost)) if ended <= bounds.end_us => (Turn::Loss, age),
         Some((ended, age, _)) if ended <= bounds.end_us => (Turn::Death, age),
-        _ => (Turn::Loss, aged(bounds.end_us)),
+        _ => (Turn::Loss, at_age(bounds.end_us)),
     };
-    let entry = (from > born).then(|| aged(from).min(leaves));
+    let entry = (from > born).then(|| at_age(from).min(leaves));
     ages.add(entry, (turn, leaves), one.w);
 }

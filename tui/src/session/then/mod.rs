@@ -70,11 +70,14 @@ struct Key {
     events: u64,
 }
 
+/// A curve, of what, and in how many steps.
+type OverTime = (Key, usize, Arc<[f64]>);
+
 /// The last answers.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     then: RefCell<Option<(Key, Arc<Then>)>>,
-    over_time: RefCell<Option<(Key, usize, Arc<[f64]>)>>,
+    over_time: RefCell<Option<OverTime>>,
     settled: RefCell<settled::Settled>,
 }
 

@@ -15,6 +15,7 @@ use super::bounds::Bounds;
 use super::totals::{Sets, dead};
 use super::weights::Weights;
 use super::{Session, When};
+use crate::session::book::Stack;
 use crate::session::lifetimes::Ages;
 use crate::session::lives::MOST_CHUNKS;
 use heaptop_protocol::totals::Totals;
@@ -75,7 +76,7 @@ impl Settled {
             None if spacing <= full => Checkpoint::default(),
             _ => return,
         };
-        let group_of: Vec<u32> = session.book.stacks().iter().map(|s| s.group()).collect();
+        let group_of: Vec<u32> = session.book.stacks().iter().map(Stack::group).collect();
         let mut weights = Weights::new();
         let settled = bounds.settled();
         let mut sets = Sets { stacks: std::mem::take(&mut next.stacks), ..Sets::default() };

@@ -382,7 +382,7 @@ fn blocks_that_the_agent_thinned_stand_for_those_that_went() {
     };
     let before = value(&f);
     let coarser = heaptop_protocol::estimate::Interval::new(1 << 17).unwrap();
-    f.thin(coarser, |block: &LiveBlock| block.id.0 % 2 == 0);
+    f.thin(coarser, |block: &LiveBlock| block.id.0.is_multiple_of(2));
     f.snapshot();
     f.pass(1.0);
     assert_eq!(f.session.live_block_count(), 32);

@@ -3,6 +3,7 @@
 use super::bounds::Bounds;
 use super::weights::Weights;
 use super::{Session, When};
+use crate::session::book::Stack;
 use crate::session::lives::{End, Life};
 use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::totals::{Total, Totals};
@@ -115,7 +116,7 @@ impl Sets {
 
     fn add_blocks(&mut self, session: &Session, bounds: &Bounds, chunks: usize) {
         let mut weights = Weights::new();
-        let group_of: Vec<u32> = session.book.stacks().iter().map(|s| s.group()).collect();
+        let group_of: Vec<u32> = session.book.stacks().iter().map(Stack::group).collect();
         // Who was dead by the beginning of a range has no part in it.
         let from_us = match bounds.when {
             When::Range { from_ns, .. } => from_ns / 1000,

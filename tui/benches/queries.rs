@@ -360,7 +360,66 @@ fn measure(stacks: u64) {
     );
 }
 
+/// Five million lives that are over, and what is asked about moments among them. Each
+/// question is about another moment than the one before: nothing is kept of it.
+fn past(stacks: u64) {
+    const LIVES: usize = 5_000_000;
+    let target = &mut Target::new(stacks, (stacks / STACKS_OF_A_SITE).max(1));
+    let start = target.at.time_ns;
+    while target.session.lives_over().len() < LIVES {
+        // A second at 2,000 samples a second.
+        let events = target.events(1_000);
+        target.say(Batch::pack(&events));
+        target.at.time_ns += 500_000_000;
+        target.report(stacks.min(1_000));
+    }
+    let bytes = target.session.lives_over().bytes();
+    println!("{stacks:>8} {:<44} {:>10.1} MB", "five million lives take", bytes as f64 / 1e6);
+    let length = target.at.time_ns - start;
+    let mut moment = 0;
+    let mut next = |t: &Target, part: u64| {
+        moment += 1_000_000;
+        t.at.time_ns - length / 100 * part - moment
+    };
+    for (what, part) in [("near the end", 1), ("in the middle", 50), ("near the start", 99)] {
+        let at = time(
+            target,
+            |t| next(t, part),
+            |t, ns| ask(&t.session, &Question { when: When::At(ns), ..Question::default() }),
+        );
+        print(stacks, &format!("callsites at a moment {what}"), at);
+    }
+    let tree = time(
+        target,
+        |t| next(t, 1),
+        |t, ns| {
+            let open = |branch: query::Branch| branch.depth == 0 || branch.share >= 0.2;
+            let (callees, metric) = (Direction::Callees, Metric::InUseBytes);
+            black_box(query::tree(&t.session, When::At(ns), &[], callees, metric, "", open));
+        },
+    );
+    print(stacks, "tree of all callees at a moment near the end", tree);
+    let range = |ns: u64| When::Range { from_ns: ns.saturating_sub(length / 3), to_ns: ns };
+    let over = time(
+        target,
+        |t| next(t, 30),
+        |t, ns| ask(&t.session, &Question { when: range(ns), ..Question::default() }),
+    );
+    print(stacks, "callsites over a third of it", over);
+    let rest = time(
+        target,
+        |_| (),
+        |t, ()| {
+            let when = When::At(start + length / 2);
+            ask(&t.session, &Question { when, ..Question::default() });
+        },
+    );
+    print(stacks, "callsites at a cursor that rests", rest);
+}
+
 fn main() {
+    past(1_000);
+    past(100_000);
     for stacks in [500, 1_000, 10_000, 100_000] {
         measure(stacks);
     }

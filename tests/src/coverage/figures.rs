@@ -5,7 +5,7 @@
 
 use super::claim::Claim;
 use super::program::{MAX_YOUNG_BYTES, Program, SECOND_NS, SECONDS, WINDOW};
-use heaptop::query::{self, Figures, Question};
+use heaptop::query::{self, Figures, Question, When};
 use heaptop::session::Session;
 use heaptop_agent::simulate::Target;
 
@@ -22,8 +22,12 @@ pub enum Figure {
     InUseObjects,
     /// Bytes in use after R was doubled and all blocks were thinned.
     Thinned,
+    /// Bytes in use two seconds before the end, asked about at the end.
+    InUseThen,
     /// Growth in bytes over 22 seconds.
     Growth,
+    /// The same over other 22 seconds, which have passed.
+    GrowthThen,
     /// Bytes in use less those of another recording.
     Difference,
     /// Promoted share of minor bytes.
@@ -46,13 +50,15 @@ pub enum Figure {
 
 impl Figure {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::AllocatedBytes,
         Self::AllocatedObjects,
         Self::InUseBytes,
         Self::InUseObjects,
         Self::Thinned,
+        Self::InUseThen,
         Self::Growth,
+        Self::GrowthThen,
         Self::Difference,
         Self::Promoted,
         Self::ShortLived,
@@ -79,7 +85,9 @@ impl Figure {
             Self::InUseBytes => "in use, bytes",
             Self::InUseObjects => "in use, objects",
             Self::Thinned => "in use, thinned",
+            Self::InUseThen => "in use at a cursor",
             Self::Growth => "growth",
+            Self::GrowthThen => "growth over a range",
             Self::Difference => "difference",
             Self::Promoted => "promoted",
             Self::ShortLived => "short-lived",
@@ -103,8 +111,17 @@ pub fn shown(session: &Session) -> Option<Figures> {
     table.rows.into_iter().next().map(|row| row.figures)
 }
 
+/// The figures of the one callsite at another moment, or over a stretch of time.
+#[must_use]
+pub fn shown_of(session: &Session, when: When) -> Option<Figures> {
+    let table = query::callsites(session, &Question { when, ..Question::default() });
+    table.rows.into_iter().next().map(|row| row.figures)
+}
+
 /// When growth begins, in seconds.
 const GROWS_FROM: usize = 4;
+/// Where the cursor stands.
+const CURSOR: usize = SECONDS - 2;
 
 /// Judges shares and lives, ten seconds after the start at G = `start`.
 pub fn lives(program: &Program, session: &Session, target: &Target, start: u64) -> Vec<Judged> {
@@ -189,9 +206,14 @@ pub fn heap(program: &Program, session: &Session, thinned: &Session) -> Vec<Judg
     let alive = |b: &super::program::Block, ns: u64| b.born_ns <= ns && ns < b.dies_ns;
     let in_use = in_use(program);
     let from_ns = GROWS_FROM as u64 * SECOND_NS;
-    let grown = program.sum(all.clone(), |_, b| {
-        size(b) * (f64::from(u8::from(alive(b, end_ns))) - f64::from(u8::from(alive(b, from_ns))))
-    });
+    let in_use_at = |ns: u64| {
+        program.sum(all.clone(), |_, b| size(b) * f64::from(u8::from(alive(b, ns))))
+    };
+    let grown = in_use_at(end_ns) - in_use_at(from_ns);
+    let then_ns = CURSOR as u64 * SECOND_NS;
+    let before_ns = from_ns - (end_ns - then_ns);
+    let then = shown_of(session, When::At(then_ns));
+    let range = shown_of(session, When::Range { from_ns: before_ns, to_ns: then_ns });
     vec![
         (
             Figure::AllocatedBytes,
@@ -207,14 +229,24 @@ pub fn heap(program: &Program, session: &Session, thinned: &Session) -> Vec<Judg
         (
             Figure::InUseObjects,
             claim(|f| f.in_use_objects),
-            program.sum(all, |_, b| f64::from(u8::from(alive(b, end_ns)))),
+            program.sum(all.clone(), |_, b| f64::from(u8::from(alive(b, end_ns)))),
         ),
         (
             Figure::Thinned,
             self::shown(thinned).and_then(|f| Claim::of_estimate(f.in_use_bytes)),
             in_use,
         ),
+        (
+            Figure::InUseThen,
+            then.and_then(|f| Claim::of_estimate(f.in_use_bytes)),
+            in_use_at(then_ns),
+        ),
         (Figure::Growth, Claim::of_change(session.growth(from_ns, end_ns, |_| true)), grown),
+        (
+            Figure::GrowthThen,
+            range.and_then(|f| Claim::of_change(f.growth)),
+            in_use_at(then_ns) - in_use_at(before_ns),
+        ),
     ]
 }
 

@@ -10,6 +10,7 @@ mod manners;
 mod near;
 mod prove;
 mod recordings;
+mod report;
 mod safety;
 mod shown;
 mod viewer;

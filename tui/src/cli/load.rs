@@ -124,7 +124,7 @@ impl Progress {
     fn show(&mut self, tell: &dyn Tell) {
         // Looking at the clock costs more than an event.
         self.events = self.events.wrapping_add(1);
-        if !self.terminal || self.events % 64 != 0 || Instant::now() < self.next {
+        if !self.terminal || !self.events.is_multiple_of(64) || Instant::now() < self.next {
             return;
         }
         self.next = Instant::now() + PROGRESS;
@@ -140,5 +140,84 @@ impl Progress {
         if std::mem::take(&mut self.shown) {
             let _ = write!(io::stderr(), "\r              \r");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::{self, Question, When};
+    use crate::source::tell::Progress as Read;
+    use heaptop_protocol::event::{Alloc, Batch, Event as Happened, Moment};
+    use heaptop_protocol::message::{SnapshotBegin, SnapshotEnd};
+
+    /// A file made by hand.
+    struct Hand(std::vec::IntoIter<SourceEvent>);
+
+    impl Iterator for Hand {
+        type Item = SourceEvent;
+
+        fn next(&mut self) -> Option<SourceEvent> {
+            self.0.next()
+        }
+    }
+
+    impl Tell for Hand {
+        fn progress(&self) -> Read {
+            Read { read: 5, of: 10 }
+        }
+    }
+
+    #[test]
+    fn a_file_is_heard_to_its_end_and_asked_about_any_moment() {
+        let at = |seq, ms: u64| Moment { seq, time_ns: ms * 1_000_000, clock: seq * 1000 };
+        let born = |seq, ms| {
+            let script = crate::source::fake::script();
+            let batch = script.into_iter().find_map(|message| match message {
+                FromAgent::Events(batch) => Some(batch),
+                _ => None,
+            });
+            let first = batch.and_then(|batch| batch.iter().next());
+            let Some(Happened::Alloc(alloc)) = first else { panic!("the script has a birth") };
+            Happened::Alloc(Alloc { at: at(seq, ms), ..alloc })
+        };
+        let hello = crate::source::fake::hello();
+        let told: Vec<FromAgent> = vec![
+            hello.into(),
+            SnapshotBegin { at: at(1, 1) }.into(),
+            SnapshotEnd { at: at(2, 1), blocks: 0 }.into(),
+            Batch::pack(&[born(3, 1000), born(4, 2000)]).into(),
+        ];
+        let mut told: Vec<SourceEvent> = told.into_iter().map(SourceEvent::Message).collect();
+        told.push(SourceEvent::Connection(State::Ended("the recording ends here".into())));
+        let mut progress = Progress::on_terminal();
+        let session = hear(Box::new(Hand(told.into_iter())), &mut progress);
+        assert_eq!(session.span(), Some((1_000_000, 2_000_000_000)));
+        let ended = Connection::Ended("the recording ends here".into());
+        assert_eq!(*session.connection(), ended);
+        let blocks = |ms: u64| {
+            let when = When::At(ms * 1_000_000);
+            let question = Question { when, ..Question::default() };
+            query::callsites(&session, &question).total.in_use_bytes.point()
+        };
+        assert_eq!(blocks(2000), blocks(1500).map(|bytes| bytes * 2.0));
+        assert!(blocks(1500).is_some_and(|bytes| bytes > 0.0));
+        assert_eq!(blocks(500), None, "no R was told: nobody knows what was not seen");
+    }
+
+    #[test]
+    fn files_are_told_from_targets() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("any");
+        std::fs::write(&file, "no recording").unwrap();
+        assert!(is_file(&file));
+        let socket = dir.path().join("x.sock");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert!(!is_file(&socket));
+        assert!(is_file(Path::new("missing.heaptop")), "the sentence should be about a file");
+        assert!(!is_file(Path::new("orders-api")));
+        assert!(!is_file(Path::new("4711")));
+        let refused = load(file.to_str().unwrap());
+        assert!(matches!(refused, Err(Failure::Usage(_))));
     }
 }

@@ -84,7 +84,7 @@ impl<'a> Numbers<'a> {
     pub fn whole(&self) -> Sums {
         match &self.then {
             None => Sums::live_whole(self.session),
-            Some(then) => self.sums_then(then, None, *then.whole(), *then.window(), then.growth()),
+            Some(then) => self.sums_then(then, None, then.whole(), *then.window(), then.growth()),
         }
     }
 
@@ -107,7 +107,7 @@ impl<'a> Numbers<'a> {
     }
 
     fn of_group_then(&self, then: &Then, group: u32) -> Sums {
-        let (totals, window) = (*then.group_totals(group), *then.group_window(group));
+        let (totals, window) = (then.group_totals(group), *then.group_window(group));
         self.sums_then(then, Some(group), totals, window, then.group_growth(group))
     }
 
@@ -115,12 +115,12 @@ impl<'a> Numbers<'a> {
         &self,
         then: &Then,
         group: Option<u32>,
-        totals: Totals,
+        totals: &Totals,
         window: Total,
         grown: Option<(&Total, &Total)>,
     ) -> Sums {
         Sums {
-            totals,
+            totals: *totals,
             window,
             steps: then.trend(self.session, group),
             gained: grown.map(|(gained, _)| *gained).unwrap_or_default(),

@@ -76,7 +76,9 @@ pub fn promotion(session: &Session, filter: &str, when: When, most: usize) -> Pr
         })
         .collect();
     rows.sort_by(|a, b| (a.0, &a.1.function, a.2).cmp(&(b.0, &b.1.function, b.2)));
-    rows.iter().for_each(|(_, _, group)| taken[*group as usize] = true);
+    for (_, _, group) in &rows {
+        taken[*group as usize] = true;
+    }
     let of_all = numbers.lifetime_of(Some(&mut rows.iter().map(|(_, _, group)| *group)));
     let total = Promotion::of(&numbers.of_groups(&taken), &numbers, of_all);
     let len = rows.len();

@@ -62,7 +62,7 @@ pub fn curve(session: &Session) -> Curve {
         let values = session.in_use_over_time(from, to, STEPS);
         let step = u128::from(to - from);
         let time = |i: usize| from + (step * (i as u128 + 1) / STEPS as u128) as u64;
-        points.extend(values.into_iter().enumerate().map(|(i, in_use_bytes)| Point {
+        points.extend(values.iter().enumerate().map(|(i, &in_use_bytes)| Point {
             time_ns: time(i),
             in_use_bytes,
             allocated_bytes: None,

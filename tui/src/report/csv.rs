@@ -35,7 +35,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
                 Cell::Text(text) => fields.push(quoted(text)),
                 Cell::Part(share) => fields.push(number(Some(*share))),
                 Cell::Number(whole) => {
-                    fields.push(whole.map_or_else(String::new, |n| n.to_string()))
+                    fields.push(whole.map_or_else(String::new, |n| n.to_string()));
                 }
                 Cell::Mark(is, _) => fields.push(is.to_string()),
                 figure => {

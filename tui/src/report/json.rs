@@ -96,7 +96,7 @@ fn figure(cell: &Cell) -> Value {
         Cell::Part(share) => json!(share),
         Cell::Number(number) => json!(number),
         Cell::Mark(is, _) => json!(is),
-        figure => ends(figure).map_or(Value::Null, |ends| ends.json()),
+        figure => ends(figure).map_or(Value::Null, Ends::json),
     }
 }
 

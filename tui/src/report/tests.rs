@@ -101,6 +101,11 @@ fn text_is_aligned_and_fits() {
     for line in out.lines().skip(1) {
         assert!(crate::view::text::width(line) <= 130, "{line}");
     }
+    let usual = printed(&made(&f.session, &asked(View::Callsites, When::At(15 * S))), 80);
+    for line in usual.lines().skip(2).filter(|line| !line.starts_with("left out")) {
+        assert!(crate::view::text::width(line) <= 80, "{line}");
+    }
+    assert!(usual.contains("left out for want of room: objects, dies young"), "{usual}");
     let narrow = printed(&made(&f.session, &asked(View::Callsites, When::Now)), 10);
     assert!(narrow.contains("parse"), "{narrow}");
     let before = printed(&made(&f.session, &asked(View::Callsites, When::At(0))), 100);

@@ -14,6 +14,16 @@ pub const WIDTH: usize = 100;
 const NARROWEST: usize = 20;
 /// A place takes no more than this.
 const LOCATION: usize = 32;
+/// What is left out where there is no room for all, first things first.
+const LEAST: [&str; 7] = [
+    "allocated_objects",
+    "short_lived_share",
+    "location",
+    "in_use_objects",
+    "allocated_bytes_per_second",
+    "median_lifetime_ns",
+    "promoted_share",
+];
 
 /// Writes it, `width` columns wide as far as that can be.
 pub fn write(report: &Report, width: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -24,21 +34,32 @@ pub fn write(report: &Report, width: usize, out: &mut dyn Write) -> io::Result<(
     let cells: Vec<Vec<String>> =
         report.rows.iter().chain(&report.total).map(|row| row.iter().map(cell).collect()).collect();
     // A column in which nothing stands takes no room.
-    let columns: Vec<usize> = (0..report.columns.len())
+    let mut columns: Vec<usize> = (0..report.columns.len())
         .filter(|&at| at == 0 || cells.iter().any(|row| !row[at].is_empty()))
         .collect();
     let title = |at: usize| report.columns[at].title;
-    let mut widths: Vec<usize> = (0..report.columns.len())
-        .map(|at| cells.iter().map(|row| text::width(&row[at])).max().unwrap_or(0))
-        .enumerate()
-        .map(|(at, width)| width.max(text::width(title(at))))
-        .collect();
     let place = report.columns.iter().position(|column| column.id == "location");
-    if let Some(place) = place {
-        widths[place] = widths[place].min(LOCATION);
+    let widest = |at: usize| {
+        let cells = cells.iter().map(|row| text::width(&row[at])).max().unwrap_or(0);
+        let most = if Some(at) == place { LOCATION } else { usize::MAX };
+        cells.max(text::width(title(at))).min(most)
+    };
+    let mut widths: Vec<usize> = (0..report.columns.len()).map(widest).collect();
+    let rest = |columns: &[usize]| columns.iter().skip(1).map(|&at| widths[at] + 2).sum::<usize>();
+    let mut left_out = Vec::new();
+    for least in LEAST {
+        if rest(&columns) + NARROWEST.min(widths[0]) <= width {
+            break;
+        }
+        columns.retain(|&at| {
+            let kept = report.columns[at].id != least;
+            if !kept && !title(at).is_empty() {
+                left_out.push(title(at));
+            }
+            kept
+        });
     }
-    let rest: usize = columns.iter().skip(1).map(|&at| widths[at] + 2).sum();
-    widths[0] = widths[0].min(width.saturating_sub(rest).max(NARROWEST));
+    widths[0] = widths[0].min(width.saturating_sub(rest(&columns)).max(NARROWEST));
     let line = |of: &dyn Fn(usize) -> String| {
         let mut line = String::new();
         for &at in &columns {
@@ -80,6 +101,10 @@ pub fn write(report: &Report, width: usize, out: &mut dyn Write) -> io::Result<(
         let (shown, len) = (format::grouped(report.rows.len()), format::grouped(report.len));
         writeln!(out, "{shown} of {len} rows")?;
     }
+    if !left_out.is_empty() {
+        let names = left_out.join(", ");
+        writeln!(out, "left out for want of room: {names}; --format json and csv have all")?;
+    }
     for note in &report.notes {
         writeln!(out, "{}", text::clean(note))?;
     }
@@ -104,6 +129,7 @@ fn cell(cell: &Cell) -> String {
 }
 
 /// Growth in bytes with its interval.
+#[must_use]
 pub fn growth(change: Change) -> String {
     let signed = |value: f64, digits| {
         let sign = if value < 0.0 { "-" } else { "+" };

@@ -43,13 +43,12 @@ pub fn report(session: &Session, asked: &Asked) -> Result<Report, String> {
 /// What of the time asked about nothing is known of.
 fn unknown(session: &Session, asked: &Asked) -> Option<String> {
     let from_ns = match asked.when {
-        When::Now => return None,
         When::At(at) => at,
         When::Range { from_ns, .. } => from_ns,
         When::Peak if session.peak().is_none() => {
             return Some("no peak is known: the target has not told of any".into());
         }
-        When::Peak => return None,
+        When::Peak | When::Now => return None,
     };
     let Some((from, to)) = session.span() else {
         return Some("no snapshot is complete: nothing is known of the past".into());

@@ -111,11 +111,11 @@ impl Session {
         wanted: impl Fn(u32) -> bool,
     ) -> Option<Turnover> {
         self.lives.since().filter(|since| since.time_ns <= from_ns)?;
-        let (from_us, to_us) = (from_ns / 1000, to_ns / 1000);
+        let [first, second] = [from_ns, to_ns].map(|ns| ns / 1000);
         let mut turnover = Turnover::default();
         let mut book = |born: u64, ended: Option<u64>, stack: u32, weight: &dyn Fn() -> Weight| {
             let alive = |at: u64| born <= at && ended.is_none_or(|ended| at < ended);
-            let (before, after) = (alive(from_us), alive(to_us));
+            let (before, after) = (alive(first), alive(second));
             if before != after && wanted(stack) {
                 let set = if after { &mut turnover.gained } else { &mut turnover.lost };
                 set.add(&weight());

@@ -15,6 +15,7 @@ pub struct Chunk {
     /// Sizes of 4 GiB and more.
     large: Vec<u64>,
     last_end_us: u64,
+    first_birth_us: u64,
 }
 
 impl Chunk {
@@ -25,6 +26,7 @@ impl Chunk {
             lives: Vec::with_capacity(ROOM),
             large: Vec::new(),
             last_end_us: 0,
+            first_birth_us: u64::MAX,
         }
     }
 
@@ -42,12 +44,33 @@ impl Chunk {
             (self.large.len() as u32 - 1, true)
         };
         self.last_end_us = self.last_end_us.max(life.ended_us);
-        self.lives.push(Packed::new(life, self.base, interval, size, large));
+        let packed = Packed::new(life, self.base, interval, size, large);
+        self.first_birth_us = self.first_birth_us.min(packed.born_us(self.base));
+        self.lives.push(packed);
     }
 
     /// Nothing in it ended later.
     pub const fn last_end_us(&self) -> u64 {
         self.last_end_us
+    }
+
+    /// Nothing in it was born earlier.
+    pub const fn first_birth_us(&self) -> u64 {
+        self.first_birth_us
+    }
+
+    /// Those that ended after one moment and were born until another.
+    pub fn within<'a>(
+        &'a self,
+        intervals: &'a Intervals,
+        ended_after_us: u64,
+        born_until_us: u64,
+    ) -> impl Iterator<Item = Life> + 'a {
+        let base = self.base;
+        let wanted = move |packed: &&Packed| {
+            packed.ended_us(base) > ended_after_us && packed.born_us(base) <= born_until_us
+        };
+        self.lives.iter().filter(wanted).map(move |packed| self.life(packed, intervals))
     }
 
     pub const fn is_empty(&self) -> bool {

@@ -51,8 +51,10 @@ use heaptop_protocol::ids::ThreadId;
 use intervals::Intervals;
 use std::collections::VecDeque;
 
-/// Most lives that are kept: 110 chunks, 195 MB.
-pub const MOST: usize = 110 * chunk::ROOM;
+/// Most chunks of lives, as long as they follow each other in time.
+pub const MOST_CHUNKS: usize = 110;
+/// Most lives that are kept: 195 MB.
+pub const MOST: usize = MOST_CHUNKS * chunk::ROOM;
 /// Most beginnings of snapshots that are remembered; then every second one goes, and who
 /// was listed by it is taken to have been seen by the next.
 const MOST_BEGINNINGS: usize = 4096;
@@ -191,6 +193,7 @@ pub struct Lives {
     since: Option<Moment>,
     beginnings: Vec<Moment>,
     revision: u64,
+    rewritten: u64,
 }
 
 impl Default for Lives {
@@ -212,6 +215,7 @@ impl Lives {
             since: None,
             beginnings: Vec::new(),
             revision: 0,
+            rewritten: 0,
         }
     }
 
@@ -311,6 +315,7 @@ impl Lives {
     /// Doubles every R. Chunks are filled anew, each old one freed when it was read.
     fn thin(&mut self) {
         self.revision += 1;
+        self.rewritten += 1;
         self.len = 0;
         let intervals = std::mem::take(&mut self.intervals);
         for chunk in std::mem::take(&mut self.chunks) {
@@ -325,6 +330,7 @@ impl Lives {
     /// The first `n` are forgotten, and that there ever was such a time.
     fn forget(&mut self, mut n: usize) {
         self.revision += 1;
+        self.rewritten += 1;
         let mut ended_us = 0;
         let mut clock = 0;
         while n > 0 {
@@ -366,10 +372,37 @@ impl Lives {
         self.chunks.iter().flat_map(|chunk| chunk.iter(&self.intervals))
     }
 
-    /// Those that ended after `us`, and at most some others.
-    pub fn ended_after(&self, us: u64) -> impl Iterator<Item = Life> + Clone + '_ {
-        let chunks = self.chunks.iter().filter(move |chunk| chunk.last_end_us() > us);
-        chunks.flat_map(|chunk| chunk.iter(&self.intervals))
+    /// Those that ended after one moment and were born until another, in microseconds
+    /// since the agent's start, but for the first chunks.
+    pub fn within(
+        &self,
+        chunks: usize,
+        ended_after_us: u64,
+        born_until_us: u64,
+    ) -> impl Iterator<Item = Life> + '_ {
+        let rest = self.chunks.range(chunks.min(self.chunks.len())..);
+        rest.filter(move |chunk| {
+            chunk.last_end_us() > ended_after_us && chunk.first_birth_us() <= born_until_us
+        })
+        .flat_map(move |chunk| chunk.within(&self.intervals, ended_after_us, born_until_us))
+    }
+
+    /// How many chunks there are.
+    #[must_use]
+    pub fn chunks(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// The lives of a chunk, by its number.
+    pub fn of_chunk(&self, chunk: usize) -> impl Iterator<Item = Life> + '_ {
+        let chunk = self.chunks.get(chunk).into_iter();
+        chunk.flat_map(|chunk| chunk.iter(&self.intervals))
+    }
+
+    /// Changes when what lives and which stand in chunks that were full has changed.
+    #[must_use]
+    pub const fn rewritten(&self) -> u64 {
+        self.rewritten
     }
 
     /// Bytes that the store takes.

@@ -103,6 +103,19 @@ impl Packed {
         self.size as u64
     }
 
+    /// When it ended.
+    #[inline]
+    pub const fn ended_us(&self, base: Base) -> u64 {
+        base.us.wrapping_add_signed(self.ended as i64)
+    }
+
+    /// When it was born.
+    #[inline]
+    pub const fn born_us(&self, base: Base) -> u64 {
+        let age = (self.age_high as u64) << 32 | self.age_low as u64;
+        self.ended_us(base).saturating_sub(age)
+    }
+
     /// The life, all but R, samples and a large size.
     #[inline]
     pub fn life(&self, base: Base) -> Life {
@@ -128,12 +141,10 @@ impl Packed {
             _ => Cause::Aligned,
         };
         let (born_young, promoted, listed) = (take(1) == 1, take(1) == 1, take(1) == 1);
-        let ended_us = base.us.wrapping_add_signed(i64::from(self.ended));
-        let age_us = u64::from(self.age_high) << 32 | u64::from(self.age_low);
         let clock = base.clock.saturating_add_signed(i64::from(self.clock));
         Life {
-            born_us: ended_us.saturating_sub(age_us),
-            ended_us,
+            born_us: self.born_us(base),
+            ended_us: self.ended_us(base),
             age,
             born_clock: clock << CLOCK_SHIFT,
             clock_age,

@@ -3,12 +3,13 @@
 use super::bounds::Bounds;
 use super::weights::Weights;
 use super::{Session, When};
+use crate::session::book::Stack;
 use crate::session::estimate::survival::bucket;
 use crate::session::lifetimes::{Ages, Turn};
-use crate::session::lives::{End, Lives};
+use crate::session::lives::{End, Life, Lives};
 
 /// A block, as far as curves follow it.
-struct Followed {
+pub struct Followed {
     born_us: u64,
     listed: bool,
     /// When it ended and how old it was then, if it did.
@@ -16,31 +17,33 @@ struct Followed {
     w: f64,
 }
 
+impl Followed {
+    /// A life that is over, and what it stands for in objects.
+    pub const fn dead(life: &Life, w: f64) -> Self {
+        let end = Some((life.ended_us, life.age, life.end));
+        Self { born_us: life.born_us, listed: life.listed, end, w }
+    }
+}
+
 /// By group: who was followed in the stretch of time.
 pub fn of(session: &Session, bounds: &Bounds) -> Vec<Ages> {
-    let mut groups = vec![Ages::default(); session.book.groups().numbers()];
+    let settled = session.settled(bounds);
+    let mut groups = settled.as_ref().map(|settled| settled.ages.clone()).unwrap_or_default();
+    groups.resize_with(session.book.groups().numbers(), Ages::default);
     if bounds.when == When::Peak || !bounds.in_use {
         return groups;
     }
-    let group_of: Vec<u32> = session.book.stacks().iter().map(|s| s.group()).collect();
+    let group_of: Vec<u32> = session.book.stacks().iter().map(Stack::group).collect();
     let mut weights = Weights::new();
     let mut follow = |stack: u32, followed: &Followed| {
         if let Some(group) = group_of.get(stack as usize) {
             add(&mut groups[*group as usize], bounds, &session.lives, followed);
         }
     };
-    for life in session.lives.ended_after(bounds.followed_us) {
-        if life.born_us <= bounds.end_us {
-            follow(
-                life.stack,
-                &Followed {
-                    born_us: life.born_us,
-                    listed: life.listed,
-                    end: Some((life.ended_us, life.age, life.end)),
-                    w: weights.of(life.interval, life.size).objects,
-                },
-            );
-        }
+    let chunks = settled.map_or(0, |settled| settled.chunks);
+    for life in session.lives.within(chunks, bounds.followed_us, bounds.end_us) {
+        let w = weights.of(life.interval, life.size).objects;
+        follow(life.stack, &Followed::dead(&life, w));
     }
     for (_, block) in session.blocks.iter() {
         if block.born_ns / 1000 <= bounds.end_us {
@@ -58,7 +61,8 @@ pub fn of(session: &Session, bounds: &Bounds) -> Vec<Ages> {
     groups
 }
 
-fn add(ages: &mut Ages, bounds: &Bounds, lives: &Lives, one: &Followed) {
+/// Adds a block to its group's.
+pub fn add(ages: &mut Ages, bounds: &Bounds, lives: &Lives, one: &Followed) {
     let born = one.born_us;
     let seen = lives.first_seen(one.listed, born).map_or(born, |seen| seen.time_ns / 1000);
     let since = lives.since().map_or(0, |since| since.time_ns / 1000);
@@ -67,12 +71,12 @@ fn add(ages: &mut Ages, bounds: &Bounds, lives: &Lives, one: &Followed) {
     if from > until || from == until && from > born {
         return;
     }
-    let aged = |us: u64| bucket((us - born).saturating_mul(1000));
+    let at_age = |us: u64| bucket((us - born).saturating_mul(1000));
     let (turn, leaves) = match one.end {
         Some((ended, age, End::Lost)) if ended <= bounds.end_us => (Turn::Loss, age),
         Some((ended, age, _)) if ended <= bounds.end_us => (Turn::Death, age),
-        _ => (Turn::Loss, aged(bounds.end_us)),
+        _ => (Turn::Loss, at_age(bounds.end_us)),
     };
-    let entry = (from > born).then(|| aged(from).min(leaves));
+    let entry = (from > born).then(|| at_age(from).min(leaves));
     ages.add(entry, (turn, leaves), one.w);
 }

@@ -80,9 +80,12 @@ impl Bounds {
         let runtime = session.hello.as_ref().is_some_and(|h| h.kind == AgentKind::Ocaml);
         let thinned = if session.lives.halvings() > 0 { session.lives.coarsest() } else { None };
         let full = session.blocks.refused > 0;
+        // Where the agent has thinned, blocks stand for more than when they were born.
+        let bound = session.losses().thinned > 0;
         let sight = |from_ns: u64, lost: bool| {
             let all = course.sight();
-            let interval = course.coarsest_between(from_ns, end_ns).or(all.interval);
+            let then = course.coarsest_between(from_ns, end_ns);
+            let interval = if bound { all.interval } else { then.or(all.interval) };
             Sight { interval: interval.max(thinned), lost: all.lost || full || lost, off: all.off }
         };
         let blind_at = |ns: u64| session.was_blind(ns, ns);
@@ -121,15 +124,32 @@ impl Bounds {
         }
     }
 
+    /// The same for a moment after all that has happened, without a window of rates.
+    pub fn settled(&self) -> Self {
+        const NEVER: u64 = u64::MAX - 1;
+        Self { end_us: NEVER, window_us: NEVER, cycles_until: u64::MAX, ..*self }
+    }
+
+    /// G at the end of the cycle that a birth falls into.
+    #[inline]
+    pub fn cycle_end(&self, born_clock: u64) -> u64 {
+        match self.cycle {
+            Cycle::Runtime => 0,
+            Cycle::Virtual { nursery, phase } => {
+                let into = born_clock.wrapping_add(phase) % nursery;
+                born_clock.saturating_add(nursery - into)
+            }
+        }
+    }
+
     /// Whether a block that was born young is counted among those whose cycle is over;
     /// `decided`: it is known by now what became of it.
     #[inline]
     pub fn counts(&self, born_clock: u64, decided: bool) -> bool {
         match self.cycle {
             Cycle::Runtime => decided,
-            Cycle::Virtual { nursery, phase } => {
-                let into = born_clock.wrapping_add(phase) % nursery;
-                let end = born_clock.saturating_add(nursery - into);
+            Cycle::Virtual { .. } => {
+                let end = self.cycle_end(born_clock);
                 self.cycles_after < end && end <= self.cycles_until
             }
         }

@@ -22,14 +22,17 @@
 //! [`Sight`]. The present is of the agent's own totals, which lose nothing on the way.
 //!
 //! **Cost.** One pass for the totals; lifetimes, and the trend, take one each when they
-//! are first asked for. The last answer is kept until something in it may have changed,
-//! so a cursor at rest costs nothing.
+//! are first asked for. A pass over the lives of a moment begins where sums are kept up to
+//! ([`settled`]), and of what is behind it looks at births and ends alone. The last
+//! answer is kept until something in it may have changed, so a cursor at rest costs
+//! nothing.
 //!
 //! [`Course`]: super::course::Course
 
 mod ages;
 mod bounds;
 pub mod old;
+mod settled;
 #[cfg(test)]
 mod tests;
 pub mod threads;
@@ -48,33 +51,14 @@ use heaptop_protocol::ids::ThreadId;
 use heaptop_protocol::totals::{Total, Totals};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use totals::Sets;
 use trend::Trend;
 
 /// Until so long after a moment events may still come that are before it.
 const SETTLED_NS: u64 = 2_000_000_000;
 
-static NOTHING: Totals = {
-    const NONE: Total = Total {
-        n: 0,
-        bytes: heaptop_protocol::totals::Moments {
-            sum: 0.0,
-            sum_sq: 0.0,
-            variance: 0.0,
-            largest: 0.0,
-        },
-        objects: heaptop_protocol::totals::Moments {
-            sum: 0.0,
-            sum_sq: 0.0,
-            variance: 0.0,
-            largest: 0.0,
-        },
-        smallest_size: 0,
-        largest_size: 0,
-    };
-    Totals { in_use: NONE, allocated: NONE, minor: NONE, promoted: NONE }
-};
+static NOTHING: LazyLock<Totals> = LazyLock::new(Totals::default);
 
 /// What an answer depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,9 +70,16 @@ struct Key {
     events: u64,
 }
 
-/// The last answer.
+/// A curve, of what, and in how many steps.
+type OverTime = (Key, usize, Arc<[f64]>);
+
+/// The last answers.
 #[derive(Debug, Default)]
-pub(super) struct Kept(RefCell<Option<(Key, Arc<Then>)>>);
+pub(super) struct Kept {
+    then: RefCell<Option<(Key, Arc<Then>)>>,
+    over_time: RefCell<Option<OverTime>>,
+    settled: RefCell<settled::Settled>,
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -110,23 +101,29 @@ impl Session {
     }
 
     /// Bytes in use at the ends of `steps` equal steps from after `from_ns` until `to_ns`,
-    /// made of the blocks that were heard of. Costs a pass.
+    /// made of the blocks that were heard of. Costs a pass when something has changed.
     #[must_use]
-    pub fn in_use_over_time(&self, from_ns: u64, to_ns: u64, steps: usize) -> Vec<f64> {
-        trend::over_time(self, from_ns, to_ns, steps)
+    pub fn in_use_over_time(&self, from_ns: u64, to_ns: u64, steps: usize) -> Arc<[f64]> {
+        let key = self.key(When::Range { from_ns, to_ns });
+        let mut kept = self.then.over_time.borrow_mut();
+        match &*kept {
+            Some((known, of, values)) if (*known, *of) == (key, steps) => Arc::clone(values),
+            _ => {
+                let values: Arc<[f64]> = trend::over_time(self, from_ns, to_ns, steps).into();
+                *kept = Some((key, steps, Arc::clone(&values)));
+                values
+            }
+        }
     }
 
-    /// The numbers of another moment; `None` for the present.
-    #[must_use]
-    pub fn then(&self, when: When) -> Option<Arc<Then>> {
-        let when = when.until(self.now_ns);
+    /// What an answer about `when` depends on.
+    fn key(&self, when: When) -> Key {
         let end_ns = match when {
-            When::Now => return None,
-            When::At(end) | When::Range { to_ns: end, .. } => Some(end),
-            When::Peak => None,
+            When::Now | When::Peak => u64::MAX,
+            When::At(end) | When::Range { to_ns: end, .. } => end,
         };
-        let settled = end_ns.is_some_and(|end| end.saturating_add(SETTLED_NS) < self.now_ns);
-        let key = Key {
+        let settled = end_ns.saturating_add(SETTLED_NS) < self.now_ns;
+        Key {
             when,
             regrouped: self.book.regrouped(),
             lives: self.lives.revision(),
@@ -136,8 +133,18 @@ impl Session {
                 _ if settled => 0,
                 _ => self.everything.events.wrapping_add(self.now_ns),
             },
-        };
-        let mut kept = self.then.0.borrow_mut();
+        }
+    }
+
+    /// The numbers of another moment; `None` for the present.
+    #[must_use]
+    pub fn then(&self, when: When) -> Option<Arc<Then>> {
+        let when = when.until(self.now_ns);
+        if when == When::Now {
+            return None;
+        }
+        let key = self.key(when);
+        let mut kept = self.then.then.borrow_mut();
         if let Some((known, then)) = &*kept
             && *known == key
         {

@@ -33,10 +33,8 @@ pub fn of(session: &Session, bounds: &Bounds, born_until_us: u64) -> Vec<OfGroup
         }
     };
     let born = born_until_us.min(bounds.end_us);
-    for life in session.lives.ended_after(bounds.end_us) {
-        if life.born_us <= born && bounds.end_us < life.ended_us {
-            take(life.stack, life.born_us, weights.of(life.interval, life.size));
-        }
+    for life in session.lives.within(0, bounds.end_us, born) {
+        take(life.stack, life.born_us, weights.of(life.interval, life.size));
     }
     for (_, block) in session.blocks.iter() {
         if block.born_ns / 1000 <= born {

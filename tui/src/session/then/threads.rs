@@ -54,10 +54,7 @@ pub fn of(session: &Session, bounds: &Bounds) -> FxHashMap<ThreadId, OfThread> {
     }
     let mut weights = Weights::new();
     // Nobody's death before the beginning is counted, and no life that was over by then.
-    for life in session.lives.ended_after(bounds.born_after_us) {
-        if life.born_us > bounds.end_us || life.ended_us <= bounds.born_after_us {
-            continue;
-        }
+    for life in session.lives.within(0, bounds.born_after_us, bounds.end_us) {
         let weight = weights.of(life.interval, life.size);
         let alive = bounds.end_us < life.ended_us;
         let thread = threads.entry(kept(life.thread)).or_default();

@@ -3,7 +3,9 @@
 use super::bounds::Bounds;
 use super::weights::Weights;
 use super::{Session, When};
-use crate::session::lives::End;
+use crate::session::book::Stack;
+use crate::session::lives::{End, Life};
+use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::totals::{Total, Totals};
 
 /// What is kept of a group.
@@ -36,7 +38,7 @@ pub struct Sets {
 }
 
 /// A block, dead or alive.
-struct One<'a> {
+pub struct One<'a> {
     born_us: u64,
     /// `u64::MAX` while it lives.
     ended_us: u64,
@@ -46,7 +48,22 @@ struct One<'a> {
     born_young: bool,
     promoted: bool,
     born_clock: u64,
-    weight: &'a heaptop_protocol::estimate::Weight,
+    weight: &'a Weight,
+}
+
+/// A life that is over.
+#[inline]
+pub fn dead<'a>(life: &Life, weight: &'a Weight) -> One<'a> {
+    One {
+        born_us: life.born_us,
+        ended_us: life.ended_us,
+        died_us: if life.end == End::Lost { u64::MAX } else { life.ended_us },
+        stack: life.stack,
+        born_young: life.born_young,
+        promoted: life.promoted,
+        born_clock: life.born_clock,
+        weight,
+    }
 }
 
 impl Sets {
@@ -64,14 +81,21 @@ impl Sets {
                 }
             }
         } else if bounds.in_use {
+            let settled = session.settled(bounds);
+            if let Some(settled) = &settled {
+                sets.stacks.clone_from(&settled.stacks);
+                sets.fit(session);
+            }
             if matches!(bounds.when, When::At(_))
                 && let Some(base) = &session.base
             {
                 for (stack, totals) in &base.totals {
-                    sets.stacks[*stack as usize] = Totals { in_use: Total::default(), ..*totals };
+                    let base = Totals { in_use: Total::default(), ..*totals };
+                    sets.stacks[*stack as usize].merge(&base);
                 }
             }
-            sets.add_blocks(session, bounds);
+            let chunks = settled.map_or(0, |settled| settled.chunks);
+            sets.add_blocks(session, bounds, chunks);
         }
         for (stack, totals) in stacks.iter().zip(&sets.stacks) {
             if totals.in_use.n + totals.allocated.n > 0 {
@@ -84,32 +108,23 @@ impl Sets {
         sets
     }
 
-    fn add_blocks(&mut self, session: &Session, bounds: &Bounds) {
+    /// Makes room for callstacks and groups that have come since.
+    pub fn fit(&mut self, session: &Session) {
+        self.stacks.resize(session.book.stacks().len(), Totals::default());
+        self.groups.resize(session.book.groups().numbers(), OfGroup::default());
+    }
+
+    fn add_blocks(&mut self, session: &Session, bounds: &Bounds, chunks: usize) {
         let mut weights = Weights::new();
-        let group_of: Vec<u32> = session.book.stacks().iter().map(|s| s.group()).collect();
+        let group_of: Vec<u32> = session.book.stacks().iter().map(Stack::group).collect();
         // Who was dead by the beginning of a range has no part in it.
-        let dead_by = match bounds.when {
+        let from_us = match bounds.when {
             When::Range { from_ns, .. } => from_ns / 1000,
             _ => 0,
         };
-        for life in session.lives.ended_after(dead_by) {
-            if life.born_us > bounds.end_us {
-                continue;
-            }
-            self.add(
-                bounds,
-                &group_of,
-                &One {
-                    born_us: life.born_us,
-                    ended_us: life.ended_us,
-                    died_us: if life.end == End::Lost { u64::MAX } else { life.ended_us },
-                    stack: life.stack,
-                    born_young: life.born_young,
-                    promoted: life.promoted,
-                    born_clock: life.born_clock,
-                    weight: weights.of(life.interval, life.size),
-                },
-            );
+        for life in session.lives.within(chunks, from_us, bounds.end_us) {
+            let weight = weights.of(life.interval, life.size);
+            self.add(bounds, &group_of, &dead(&life, weight));
         }
         for (_, block) in session.blocks.iter() {
             let born_us = block.born_ns / 1000;
@@ -135,7 +150,7 @@ impl Sets {
     }
 
     #[inline]
-    fn add(&mut self, bounds: &Bounds, group_of: &[u32], one: &One<'_>) {
+    pub fn add(&mut self, bounds: &Bounds, group_of: &[u32], one: &One<'_>) {
         let Some(totals) = self.stacks.get_mut(one.stack as usize) else { return };
         let Some(group) = group_of.get(one.stack as usize) else { return };
         let alive = bounds.end_us < one.ended_us;

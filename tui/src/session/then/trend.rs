@@ -3,6 +3,7 @@
 use super::bounds::Bounds;
 use super::weights::Weights;
 use super::{Session, When};
+use crate::session::book::Stack;
 
 /// Steps of a trend.
 const STEPS: usize = 60;
@@ -19,8 +20,8 @@ pub struct Trend {
 /// Bytes in use of all together at `steps` equal steps from after `from_ns` until
 /// `to_ns`.
 pub fn over_time(session: &Session, from_ns: u64, to_ns: u64, steps: usize) -> Vec<f64> {
-    let (from_us, to_us) = (from_ns / 1000, to_ns / 1000);
-    let length = to_us.saturating_sub(from_us);
+    let [begin, end] = [from_ns, to_ns].map(|ns| ns / 1000);
+    let length = end.saturating_sub(begin);
     if steps == 0 || length == 0 {
         return Vec::new();
     }
@@ -28,14 +29,14 @@ pub fn over_time(session: &Session, from_ns: u64, to_ns: u64, steps: usize) -> V
     let mut changes = vec![0.0; steps + 1];
     let mut weights = Weights::new();
     let mut change = |us: u64, by: f64| {
-        let step = match us.checked_sub(from_us + 1) {
-            _ if us > to_us => return,
+        let step = match us.checked_sub(begin + 1) {
+            _ if us > end => return,
             Some(since) => (u128::from(since) * steps as u128 / u128::from(length)) as usize + 1,
             None => 0,
         };
         changes[step.min(steps)] += by;
     };
-    for life in session.lives.ended_after(from_us) {
+    for life in session.lives.within(0, begin, end) {
         let w = weights.of(life.interval, life.size).bytes;
         change(life.born_us, w);
         change(life.ended_us, -w);
@@ -63,21 +64,20 @@ impl Trend {
         if steps == 0 {
             return trend;
         }
-        let group_of: Vec<u32> = session.book.stacks().iter().map(|s| s.group()).collect();
+        let group_of: Vec<u32> = session.book.stacks().iter().map(Stack::group).collect();
         let mut weights = Weights::new();
         let mut change = |us: u64, stack: u32, by: f64| {
             let within = bounds.trend_us < us && us <= bounds.end_us;
             if let (true, Some(group)) = (within, group_of.get(stack as usize)) {
-                let step = (us - bounds.trend_us - 1) as u128 * steps as u128 / u128::from(length);
+                let step =
+                    u128::from(us - bounds.trend_us - 1) * steps as u128 / u128::from(length);
                 trend.growth[*group as usize * steps + step as usize] += by;
             }
         };
-        for life in session.lives.ended_after(bounds.trend_us) {
-            if life.born_us <= bounds.end_us {
-                let w = weights.of(life.interval, life.size).bytes;
-                change(life.born_us, life.stack, w);
-                change(life.ended_us, life.stack, -w);
-            }
+        for life in session.lives.within(0, bounds.trend_us, bounds.end_us) {
+            let w = weights.of(life.interval, life.size).bytes;
+            change(life.born_us, life.stack, w);
+            change(life.ended_us, life.stack, -w);
         }
         for (_, block) in session.blocks.iter() {
             let w = weights.of(block.interval, block.size).bytes;

@@ -1,0 +1,96 @@
+//! `heaptop report` and `heaptop export` of a running target: the figures hold the
+//! demo's own counters, and what cannot be is a sentence.
+
+use crate::demo;
+use heaptop_tests::run::{Ended, Run};
+use heaptop_tests::target::Target;
+use heaptop_tests::truth::Truths;
+use std::fmt::Write as _;
+
+fn heaptop(demo: &Target, args: &[&str]) -> Ended {
+    Run::of("heaptop", args).directory(demo.directory()).to_end()
+}
+
+fn succeeds(demo: &Target, args: &[&str]) -> String {
+    let ended = heaptop(demo, args);
+    assert!(ended.status.success(), "{args:?}: {}", ended.stderr);
+    ended.stdout
+}
+
+#[test]
+fn a_report_of_a_running_target_is_exact_where_all_is_sampled() {
+    let mut demo = demo::start_with(&["--leak", "1048576"], &[("HEAPTOP_INTERVAL", "1")]);
+    demo::warm_up(&mut demo, 1 << 20, 1 << 20);
+    let pid = demo.pid().to_string();
+    let before = Truths::ask(&mut demo);
+    let json = succeeds(&demo, &["report", &pid, "--format", "json"]);
+    let after = Truths::ask(&mut demo);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    let rows = json["rows"].as_array().expect("there are rows");
+    let leak = rows
+        .iter()
+        .find(|row| row["function"].as_str().is_some_and(|f| f.ends_with("forget_session")))
+        .expect("the leak has a row, with its name");
+    let allocated = &leak["allocated_bytes"];
+    assert!(allocated["samples"].is_null(), "nothing was left to chance: {allocated}");
+    let (least, most) = (
+        before["forget_session"].allocated_bytes as f64,
+        after["forget_session"].allocated_bytes as f64,
+    );
+    let value = allocated["value"].as_f64().expect("it is known");
+    assert!((least..=most).contains(&value), "{value} is not in {least}..{most}");
+    // The same by the other formats and views.
+    let name = "heaptop-demo";
+    let mut all = String::new();
+    for view in ["callsites", "callers", "promotion", "threads", "peak", "leaks"] {
+        for format in ["text", "csv"] {
+            all += &succeeds(&demo, &["report", name, "--view", view, "--format", format]);
+        }
+    }
+    for text in ["forget_session", "sampled every byte", "function,location,in_use_bytes"] {
+        assert!(all.contains(text), "no {text} in {all}");
+    }
+    let folded = succeeds(&demo, &["export", &pid, "--format", "folded", "-o", "-"]);
+    assert!(folded.lines().any(|line| line.contains("forget_session")), "{folded}");
+    let svg = succeeds(&demo, &["export", &pid, "--format", "svg", "-o", "-"]);
+    assert!(svg.contains("<svg") && svg.contains("forget_session"));
+}
+
+#[test]
+fn what_cannot_be_reported_is_a_sentence() {
+    let demo = demo::start(&[]);
+    let pid = demo.pid().to_string();
+    let mut seen = String::new();
+    for (args, sentence) in [
+        (&["report", "nobody-of-this-name"][..], "no target is called nobody-of-this-name"),
+        (&["report", "missing.heaptop"], "missing.heaptop"),
+        (&["report", &pid, "--at", "no-such-mark"], "there are no marks: write a time"),
+        (&["report", &pid, "--range", "1s"], "a range is two moments"),
+        (&["report", &pid, "--view", "callers", "--focus", "nope"], "no function is called nope"),
+        (&["export", &pid, "--format", "svg", "--filter", "nope"], "nothing to export"),
+    ] {
+        let ended = heaptop(&demo, args);
+        assert_eq!(ended.status.code(), Some(2), "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(sentence), "{args:?}: {}", ended.stderr);
+        writeln!(seen, "{}", ended.stderr).expect("a string takes all");
+    }
+    assert!(!seen.contains("panicked"), "{seen}");
+}
+
+#[test]
+fn a_reader_that_goes_is_no_error() {
+    let demo = demo::start(&[]);
+    let heaptop = heaptop_tests::binaries::path("heaptop");
+    let script = format!(
+        "{} report {} | head -c 1 > /dev/null; echo ${{PIPESTATUS[0]}}",
+        heaptop.display(),
+        demo.pid()
+    );
+    let output = std::process::Command::new("bash")
+        .args(["-c", &script])
+        .env("HEAPTOP_DIR", demo.directory())
+        .output()
+        .expect("bash runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "0");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}

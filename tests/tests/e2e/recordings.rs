@@ -72,6 +72,19 @@ fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     assert!(held.is_some(), "{what}");
 }
 
+/// Chunks are written at the latest after a second, and the agent may be behind.
+fn wait_until_written(path: &Path, truths: &Truths) {
+    wait_for("all is written", || is_written(path, truths));
+}
+
+fn is_written(path: &Path, truths: &Truths) -> bool {
+    let (told, ..) = told(path);
+    let names = heaptop_tests::names::Names::of(&told);
+    let functions: Vec<&str> = truths.by_function.keys().map(String::as_str).collect();
+    let totals = names.totals(&told, &functions);
+    functions.iter().all(|f| compare(&truths.by_function[*f], &totals[*f]).is_empty())
+}
+
 fn end(mut child: Child, signal: libc::c_int) -> std::process::ExitStatus {
     // SAFETY: our own child, which was not waited for yet.
     unsafe { libc::kill(child.id() as libc::pid_t, signal) };
@@ -108,7 +121,7 @@ fn what_is_recorded_is_exact() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.heaptop");
     let (target, recorder, truths) = recorded(&path);
-    // All that was told is in it once the recorder has ended.
+    wait_until_written(&path, &truths);
     let status = end(recorder, libc::SIGINT);
     assert_eq!(status.code(), Some(0));
     let how = assert_recorded(&path, &truths);
@@ -121,13 +134,7 @@ fn a_killed_recorder_leaves_what_it_had() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.heaptop");
     let (_target, recorder, truths) = recorded(&path);
-    // Chunks are written at the latest after a second: wait until the last totals are in.
-    wait_for("all is written", || {
-        let names = heaptop_tests::names::Names::of(&told(&path).0);
-        let functions: Vec<&str> = truths.by_function.keys().map(String::as_str).collect();
-        let totals = names.totals(&told(&path).0, &functions);
-        functions.iter().all(|f| compare(&truths.by_function[*f], &totals[*f]).is_empty())
-    });
+    wait_until_written(&path, &truths);
     let status = end(recorder, libc::SIGKILL);
     assert_eq!(status.code(), None);
     let how = assert_recorded(&path, &truths);
@@ -190,13 +197,7 @@ fn the_agent_alone_records_exactly() {
     target.say("work");
     let truths = Truths::read(&mut target);
     target.wait_for("quiet");
-    wait_for("all is written", || {
-        let (told, ..) = told(&path);
-        let names = heaptop_tests::names::Names::of(&told);
-        let functions: Vec<&str> = truths.by_function.keys().map(String::as_str).collect();
-        let totals = names.totals(&told, &functions);
-        functions.iter().all(|f| compare(&truths.by_function[*f], &totals[*f]).is_empty())
-    });
+    wait_until_written(&path, &truths);
     // As it would be after a kill: names come from the binary.
     assert_recorded(&path, &truths);
     // Sealed while it is being written it is whole by itself, and the next time the same.
@@ -267,7 +268,7 @@ fn files_follow_one_another_and_the_oldest_go() {
     target.wait_for("ready");
     let recorder = Command::new(binaries::path("heaptop"))
         .env("HEAPTOP_DIR", target.socket().parent().unwrap())
-        .args(["record", "--rotate-time", "300ms", "--keep", "2", "-o"])
+        .args(["record", "--rotate-time", "1s", "--keep", "2", "-o"])
         .arg(directory.path().join("a.heaptop"))
         .arg(target.pid().to_string())
         .stderr(Stdio::null())
@@ -276,10 +277,17 @@ fn files_follow_one_another_and_the_oldest_go() {
     target.say("work");
     let truths = Truths::read(&mut target);
     target.wait_for("quiet");
-    wait_for("a fourth file", || is_synced(&path(4)));
+    // Once one file has all of it, those that begin later have it from their beginning.
+    let newest = || (1..1000).rev().find(|number| path(*number).exists());
+    wait_for("a file has it all", || {
+        let newest = newest().map(path).filter(|path| is_synced(path));
+        newest.is_some_and(|path| is_written(&path, &truths))
+    });
+    let whole = newest().expect("there is one");
+    wait_for("three more", || is_synced(&path(whole + 3)));
     assert_eq!(end(recorder, libc::SIGTERM).code(), Some(0));
     let kept: Vec<u32> = (1..1000).filter(|number| path(*number).exists()).collect();
-    assert!(kept.len() == 2 && kept[0] >= 3 && kept[1] == kept[0] + 1, "{kept:?}");
+    assert!(kept.len() == 2 && kept[0] > whole && kept[1] == kept[0] + 1, "{kept:?}");
     for number in kept {
         // Each file is whole by itself.
         let how = assert_recorded(&path(number), &truths);

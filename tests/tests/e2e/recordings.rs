@@ -201,18 +201,16 @@ fn the_agent_alone_records_exactly() {
     // As it would be after a kill: names come from the binary.
     assert_recorded(&path, &truths);
     // Sealed while it is being written it is whole by itself, and the next time the same.
-    let heaptop = |arguments: &[&Path]| {
-        let status = Command::new(binaries::path("heaptop"))
-            .arg("seal")
-            .args(arguments)
-            .stderr(Stdio::null())
-            .status();
-        assert_eq!(status.unwrap().code(), Some(0));
+    let seal = |arguments: &[&Path]| {
+        let mut command = Command::new(binaries::path("heaptop"));
+        let status = command.arg("seal").args(arguments).stderr(Stdio::null()).status();
+        status.unwrap().code()
     };
     let [sealed, again] = ["b", "c"].map(|name| directory.path().join(name));
-    heaptop(&[&path, Path::new("-o"), &sealed]);
+    assert_eq!(seal(&[&path]), Some(1), "what is being written is not replaced");
+    assert_eq!(seal(&[&path, Path::new("-o"), &sealed]), Some(0));
     assert_recorded(&sealed, &truths);
-    heaptop(&[&sealed, Path::new("-o"), &again]);
+    assert_eq!(seal(&[&sealed, Path::new("-o"), &again]), Some(0));
     assert!(std::fs::read(&sealed).unwrap() == std::fs::read(&again).unwrap());
     target.say("end");
 }

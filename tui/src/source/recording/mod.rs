@@ -15,6 +15,8 @@
 //!    still there: by build id, since anything may lie at their paths by now.
 
 mod names;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};

@@ -87,7 +87,7 @@ fn is_written(path: &Path, truths: &Truths) -> bool {
 
 fn end(mut child: Child, signal: libc::c_int) -> std::process::ExitStatus {
     // SAFETY: our own child, which was not waited for yet.
-    unsafe { libc::kill(child.id() as libc::pid_t, signal) };
+    unsafe { libc::kill(child.id().cast_signed(), signal) };
     child.wait().expect("a child can be waited for")
 }
 
@@ -371,7 +371,7 @@ fn a_forked_child_leaves_its_parents_recording_alone() {
     let run = Run::of("fixture-forks", &[]).input("go\n");
     let ended = run.env("HEAPTOP_RECORD", path.to_str().unwrap()).to_end();
     assert!(ended.status.success() && ended.stdout == "quiet\n", "{ended:?}");
-    assert_eq!(files(directory.path()), [path.clone()]);
+    assert_eq!(files(directory.path()), std::slice::from_ref(&path));
     assert_eq!(allocated(&path), [100, 0]);
     assert_eq!(told(&path).2, "the target has exited");
 }

@@ -102,8 +102,14 @@ impl Desk {
     fn record(&mut self, child: bool) {
         match record::File::open(child) {
             Some(Ok(file)) => {
-                let peer = Peer::file(file, self.hello(), sys::monotonic_ns());
-                self.peers.push(peer);
+                let mut peer = Peer::file(file, self.hello(), sys::monotonic_ns());
+                match peer.flush() {
+                    Ok(()) => self.peers.push(peer),
+                    Err(error) => {
+                        record::over();
+                        self.notices.extend(peer.trouble(&error));
+                    }
+                }
             }
             // In the first process it was told before `main` already.
             Some(Err(why)) if !self.notices.contains(&why) => self.notices.push(why),

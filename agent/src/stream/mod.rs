@@ -196,6 +196,7 @@ extern "C" fn main(errand: *mut c_void) -> *mut c_void {
         }
     }));
     if ended.is_err() {
+        record::over();
         desk.stopped("a fault in the agent ended the profile; the program goes on");
     }
     std::ptr::null_mut()

@@ -7,7 +7,8 @@
 //! 2. **Whose file.** Each process has its own: `%p` in the name is its pid, and a child
 //!    that is followed gets its pid behind a name without one. A program that finds
 //!    another one at work on its file, as one does that was started by it with the same
-//!    environment, does the same. A file that nobody works on is replaced.
+//!    environment, does the same. A recording that nobody works on is replaced, and no
+//!    other file is.
 //! 3. **What cannot be written** ends the recording, with a sentence for viewers. The file
 //!    is cut behind the last whole chunk. Too large a file raises SIGXFSZ in the thread
 //!    that writes, where all signals are blocked.
@@ -60,7 +61,10 @@ static STATE: AtomicU32 = AtomicU32::new(IDLE);
 pub fn wanted() -> Option<String> {
     // SAFETY: this runs before `main`, and the bytes are copied at once.
     let value = unsafe { sys::environment(c"HEAPTOP_RECORD") };
-    if value.is_empty() {
+    // SAFETY: no memory involved.
+    let others = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    // Whoever starts a program with more rights than his own may not have it write.
+    if value.is_empty() || others {
         return None;
     }
     let path = PathBuf::from(std::ffi::OsString::from_vec(value.to_vec()));
@@ -118,8 +122,7 @@ fn expand(path: &Path, pid: u32, must: bool) -> PathBuf {
 /// reader of a pipe.
 fn open(path: &Path) -> io::Result<OwnedFd> {
     let path = CString::new(path.as_os_str().as_bytes())?;
-    let flags =
-        libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
     // SAFETY: the path ends with a zero byte; what is opened is owned here alone.
     let low = unsafe {
         let fd = libc::open(path.as_ptr(), flags, 0o600);
@@ -136,6 +139,12 @@ fn open(path: &Path) -> io::Result<OwnedFd> {
     };
     if !regular {
         return Err(io::Error::other("it is no regular file"));
+    }
+    let mut first = [0; recording::MAGIC.len()];
+    // SAFETY: the buffer is valid for writing for its length.
+    let n = unsafe { libc::pread(low.as_raw_fd(), first.as_mut_ptr().cast(), first.len(), 0) };
+    if n != 0 && first != recording::MAGIC {
+        return Err(io::Error::other("it exists and is no recording"));
     }
     // SAFETY: no memory involved; what comes of it is owned here alone.
     unsafe {
@@ -178,8 +187,8 @@ impl File {
             let fd = ManuallyDrop::new(fd);
             let mut file = Self { listed, fd, path: path.clone(), bytes: 0, packed: Vec::new() };
             file.cut()?;
+            // Goes with the first chunk.
             recording::write_header(&mut file.packed);
-            file.write()?;
             Ok(file)
         });
         Some(match file {

@@ -65,7 +65,7 @@ pub struct Learnt {
     seqs: [Number; 3],
     ids: [Number; 3],
     promotes: Number,
-    stacks: [Number; 16],
+    stacks: Vec<Number>,
     same_thread: [Bit; 256],
     other_threads: Number,
     sizes: Vec<Number>,
@@ -102,7 +102,7 @@ impl Default for Learnt {
             seqs: [Number::NEW; 3],
             ids: [Number::NEW; 3],
             promotes: Number::NEW,
-            stacks: [const { Number::NEW }; 16],
+            stacks: vec![Number::NEW; 16],
             same_thread: [Bit::NEW; 256],
             other_threads: Number::NEW,
             sizes: vec![Number::NEW; 64],
@@ -189,9 +189,9 @@ impl Learnt {
     fn alloc(&mut self, coder: &mut impl Coder, e: &Alloc, seq: u64) -> Result<Alloc, NotEvents> {
         let models = &mut self.stacks[(self.thread & 15) as usize];
         let stack = narrow(coder.number(u64::from(e.stack.0), models))?;
-        let (few, some) = (stack as usize & 63, stack as usize & 255);
-        let thread = self.thread(coder, e.thread.0, self.threads[some], some)?;
-        self.threads[some] = thread;
+        let (few, many) = (stack as usize & 63, stack as usize & 255);
+        let thread = self.thread(coder, e.thread.0, self.threads[many], many)?;
+        self.threads[many] = thread;
         let size = coder.number(e.size, &mut self.sizes[few]);
         let n_samples = coder.number(e.n_samples, &mut self.samples);
         let same = e.interval.bytes() == self.interval;
@@ -213,7 +213,7 @@ impl Learnt {
             None
         };
         let at = self.moment(coder, e.at, seq, ALLOC, thread);
-        let place = self.births.len() - 1 & seq as usize;
+        let place = (self.births.len() - 1) & seq as usize;
         self.births[place] = Born { id: seq, thread, young };
         Ok(Alloc {
             at,
@@ -232,7 +232,7 @@ impl Learnt {
     fn dealloc(&mut self, coder: &mut impl Coder, e: &Dealloc, seq: u64) -> Dealloc {
         let back = seq.wrapping_sub(e.id.0);
         let id = seq.wrapping_sub(coder.number(back, &mut self.ids[self.kind]));
-        let born = self.births[self.births.len() - 1 & id as usize];
+        let born = self.births[(self.births.len() - 1) & id as usize];
         let known = born.id == id;
         let likely = if known { born.thread } else { self.thread };
         let how = usize::from(known) * 2;
@@ -307,14 +307,14 @@ impl Learnt {
     fn batch(&mut self, coder: &mut impl Coder, events: &[Event]) {
         coder.number(events.len() as u64, &mut self.counts);
         for event in events {
-            let coded = self.event(coder, event);
-            debug_assert_eq!(coded, Ok(*event), "an encoder gives back what it takes");
+            let told = self.event(coder, event);
+            debug_assert_eq!(told, Ok(*event), "an encoder gives back what it takes");
         }
     }
 
     /// Takes whole `frames` apart: the skeleton, and the coded events.
     pub fn encode(&mut self, frames: &[u8]) -> (Vec<u8>, Vec<u8>) {
-        let (mut skeleton, mut coder) = (Vec::new(), Encoder::new());
+        let (mut skeleton, mut encoder) = (Vec::new(), Encoder::new());
         let mut rest = frames;
         let mut again = Vec::new();
         while let Ok(Some((frame, length))) = frame::first(rest) {
@@ -329,7 +329,7 @@ impl Learnt {
                 codec::encode_into(&Batch::pack(&events), &mut again);
                 if again == frame.payload {
                     skeleton.extend(IN_CODE.to_le_bytes());
-                    self.batch(&mut coder, &events);
+                    self.batch(&mut encoder, &events);
                     continue;
                 }
             }
@@ -337,7 +337,7 @@ impl Learnt {
             skeleton.extend_from_slice(frame.payload);
         }
         debug_assert!(rest.is_empty(), "a chunk holds whole frames");
-        (skeleton, coder.finish())
+        (skeleton, encoder.finish())
     }
 
     /// Puts frames together again, and appends them to `out`; at most `most` bytes of
@@ -350,7 +350,7 @@ impl Learnt {
         out: &mut Vec<u8>,
     ) -> Result<(), NotEvents> {
         let end = out.len() + most;
-        let mut coder = Decoder::new(coded);
+        let mut decoder = Decoder::new(coded);
         let mut rest = skeleton;
         let mut events = Vec::new();
         while let Some((head, more)) = rest.split_first_chunk::<6>() {
@@ -358,7 +358,7 @@ impl Learnt {
             let length = u32::from_le_bytes([head[2], head[3], head[4], head[5]]);
             if (kind, length) == (EVENTS, IN_CODE) {
                 rest = more;
-                self.hear(&mut coder, &mut events)?;
+                self.hear(&mut decoder, &mut events)?;
                 let batch = Batch::pack(&events);
                 if !frame::write(out, kind, |out| codec::encode_into(&batch, out)) {
                     return Err(NotEvents);

@@ -1,7 +1,7 @@
 //! One recorded session: the live screen, the opened screen and `report` say the same,
 //! now and at a moment of the past.
 
-use crate::recordings::{end, record, synced};
+use crate::recordings::{end, marked, record, synced};
 use heaptop_tests::binaries;
 use heaptop_tests::target::Target;
 use heaptop_tests::terminal::Terminal;
@@ -64,7 +64,7 @@ fn screens_and_reports_of_one_session_say_the_same() {
     target.wait_for("ready");
     let recorder = record(&target, &path);
     synced(&path);
-    let live = Terminal::start(
+    let mut live = Terminal::start(
         "heaptop",
         target.directory(),
         &["attach", &target.pid().to_string()],
@@ -74,7 +74,9 @@ fn screens_and_reports_of_one_session_say_the_same() {
     let truths = Truths::read(&mut target);
     assert!(truths.by_function.len() > 3);
     target.wait_for("quiet");
-    // The recorder and the screen hear the same within a second or so, and then nothing new.
+    // The recorder and the screen hear the same, and then nothing new.
+    live.press("Mquiet\r");
+    marked(&path);
     let status = end(recorder, libc::SIGINT);
     assert_eq!(status.code(), Some(0));
     let now = report(&path, &[]);

@@ -267,7 +267,9 @@ fn attach(socket: &Path, options: Options) -> Result<(), Failure> {
     let link = Link::open(socket).map_err(|error| Failure::Usage(error.to_string()))?;
     let symbols = Symbolizer::start(link.name_answers());
     shown(terminal::run(link, symbols, options).map(|(ended, recorded)| {
-        recorded.iter().for_each(|sentence| say(sentence));
+        if let Some(sentence) = recorded {
+            say(&sentence);
+        }
         ended
     }))
 }

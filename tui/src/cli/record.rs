@@ -177,7 +177,7 @@ impl Record {
 
 /// Hands a signal on to the child, which ends or does not: its end is ours.
 fn pass_on(came: &AtomicUsize, child: &Child) {
-    let signal = match came.swap(0, SeqCst) as i32 {
+    let signal = match i32::try_from(came.swap(0, SeqCst)).unwrap_or(0) {
         SIGTERM => Signal::TERM,
         SIGHUP => Signal::HUP,
         // ^C reaches the child by itself.

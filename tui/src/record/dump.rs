@@ -18,6 +18,9 @@ use crate::view::text;
 /// Callstacks that are remembered for their names.
 const MOST_STACKS: usize = 1 << 20;
 
+/// Bytes of names that are remembered.
+const MOST_NAMES_BYTES: usize = 256 << 20;
+
 /// Why there is no text.
 #[derive(Debug)]
 pub enum DumpError {
@@ -63,9 +66,17 @@ fn at(at: Moment) -> String {
 /// Names come late in a recording: the file is read twice, first for them alone.
 pub fn dump(path: &Path, out: &mut impl Write) -> Result<String, DumpError> {
     let mut known = Known::default();
+    let mut room = MOST_NAMES_BYTES;
     for event in file::open(path).map_err(DumpError::File)? {
         if let SourceEvent::Names(names) = event {
-            known.names.extend(names.into_iter().map(|named| (named.frame, named.symbols)));
+            for named in names {
+                let bytes = |s: &Symbol| s.function.len() + size_of::<Symbol>();
+                let bytes: usize = named.symbols.iter().map(bytes).sum();
+                if bytes <= room {
+                    room -= bytes;
+                    known.names.insert(named.frame, named.symbols);
+                }
+            }
         }
     }
     let mut out = io::BufWriter::new(out);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use heaptop_protocol::recording::{CHUNK, write_header};
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use super::packing::Packer;
@@ -91,6 +92,9 @@ impl Output {
             options.create_new(true);
         }
         let file = options.open(path).map_err(failed)?;
+        // So that it is known that somebody works on it: see `seal`. Where there are no
+        // locks, it is not known.
+        let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
         let mut output = Self {
             file,
             path: path.into(),

@@ -35,7 +35,9 @@ use std::sync::atomic::{
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::source::Link;
+use crate::source::{Link, SourceEvent};
+use heaptop_protocol::message::FromAgent;
+
 use crate::source::inbox::{Event, Inbox};
 use crate::symbols::Symbolizer;
 pub use dump::{DumpError, dump};
@@ -48,6 +50,8 @@ use tee::Tee;
 
 /// How long the last names are waited for.
 const NAMES: Duration = Duration::from_secs(5);
+/// How long the target's last words are waited for.
+const LAST: Duration = Duration::from_millis(1500);
 /// Between two looks at the clock while nothing comes.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -190,23 +194,28 @@ fn record(
             tee.take(event, &symbols, progress)?;
         }
     }
-    // What has come is in it; what comes from now on, but for names, is not.
-    let patience = Instant::now() + NAMES;
-    let mut all = false;
-    loop {
-        let event = inbox.take(Some(if all { patience } else { Instant::now() }));
-        match event {
-            Some(Event::Source(event @ crate::source::SourceEvent::Names(_))) => {
-                tee.take(event, &symbols, progress)?;
-            }
-            Some(Event::Source(event)) if !all => {
+    // All that happened until now is told with the second status from here: the first
+    // one may have been on its way.
+    let (patience, mut statuses) = (Instant::now() + LAST, 0);
+    while tee.ended().is_none() && statuses < 2 {
+        match inbox.take(Some(patience)) {
+            Some(Event::Source(event)) => {
+                statuses += u32::from(matches!(&event, SourceEvent::Message(FromAgent::Status(_))));
                 tee.take(event, &symbols, progress)?;
             }
             Some(_) => {}
-            None => all = true,
+            None => break,
         }
-        if Instant::now() >= patience || all && !tee.awaits_names() {
-            break;
+    }
+    // What comes from now on, but for names, is not recorded.
+    let patience = Instant::now() + NAMES;
+    while tee.awaits_names() {
+        match inbox.take(Some(patience)) {
+            Some(Event::Source(event @ SourceEvent::Names(_))) => {
+                tee.take(event, &symbols, progress)?;
+            }
+            Some(_) if Instant::now() < patience => {}
+            Some(_) | None => break,
         }
     }
     let (_, how) = tee.finish(progress)?;

@@ -40,10 +40,10 @@ impl Packer {
 
     /// Appends a chunk of whole `frames`, at most [`MAX_FRAMES`] bytes of them, to `out`.
     pub(crate) fn pack(&mut self, frames: &[u8], out: &mut Vec<u8>) {
-        let (skeleton, coded) = self.learnt.encode(frames);
+        let (skeleton, events) = self.learnt.encode(frames);
         let packed = self.compressor.as_mut().and_then(|c| c.compress(&skeleton).ok());
         // What grows by compression is stored as it is.
-        let (codec, packed) = match packed.filter(|packed| packed.len() < skeleton.len()) {
+        let (how, packed) = match packed.filter(|packed| packed.len() < skeleton.len()) {
             Some(packed) => (ZSTD, packed),
             None => (RAW, skeleton.clone()),
         };
@@ -51,10 +51,10 @@ impl Packer {
         self.stored.extend((skeleton.len() as u32).to_le_bytes());
         self.stored.extend((packed.len() as u32).to_le_bytes());
         self.stored.extend(packed);
-        self.stored.extend(coded);
+        self.stored.extend(events);
         let shape = if self.anew { CODED_ANEW } else { CODED };
         self.anew = false;
-        if !recording::write_chunk(out, codec, shape, frames.len(), &self.stored) {
+        if !recording::write_chunk(out, how, shape, frames.len(), &self.stored) {
             // Hardly ever: events that cost more in code than as they were.
             let written = recording::write_chunk(out, RAW, PLAIN, frames.len(), frames);
             debug_assert!(written, "chunks are cut before they are too long");
@@ -167,7 +167,7 @@ mod tests {
             assert!(frame::write(&mut frames, 999, |out| out.extend_from_slice(payload)));
             frames
         };
-        let even = frames(&[7; 100_000]);
+        let even = frames(&vec![7; 100_000]);
         let noise: Vec<u8> =
             (0..1000u32).flat_map(|i| i.wrapping_mul(0x9e37_79b9).to_le_bytes()).collect();
         let noise = frames(&noise);

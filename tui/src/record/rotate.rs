@@ -122,12 +122,12 @@ pub fn run(
     let mut total = Sum::default();
     let mut kept = vec![numbered(&base, number)];
     let mut current = Recording::start(link, &kept[0], replace, number, || ())?;
-    let began = Instant::now();
-    let mut file_began = began;
+    let start = Instant::now();
+    let mut file_began = start;
     let how = loop {
         std::thread::sleep(LOOK);
         let so_far = total.with(&current);
-        let over = plan.duration.is_some_and(|duration| began.elapsed() >= duration);
+        let over = plan.duration.is_some_and(|duration| start.elapsed() >= duration);
         if current.is_over() || ends(so_far.bytes, so_far.events, so_far.lost) || over {
             break None;
         }
@@ -144,10 +144,10 @@ pub fn run(
             Ok(next) => next,
             Err(error) => break Some(error),
         };
-        let begun = Instant::now();
+        let asked = Instant::now();
         while !next.progress().synced.load(Relaxed)
             && !next.is_over()
-            && begun.elapsed() < OVERLAP
+            && asked.elapsed() < OVERLAP
             && !ends(so_far.bytes, so_far.events, so_far.lost)
         {
             std::thread::sleep(LOOK / 4);

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use heaptop_protocol::frame;
 use heaptop_protocol::recording::{By, InRecording, Recorded};
+use rustix::fs::{FlockOperation, flock};
 
 use super::file::{Output, RecordError};
 use super::packing::Packer;
@@ -22,6 +23,10 @@ use crate::source::recording::{Said, Teller};
 pub enum SealError {
     /// It cannot be read.
     File(FileError),
+    /// Somebody is writing it.
+    Busy(PathBuf),
+    /// Not all of it can be read, and what cannot would be lost.
+    Damaged(PathBuf, String),
     /// The new one cannot be written.
     Record(RecordError),
     /// It cannot take its place.
@@ -37,6 +42,16 @@ impl std::fmt::Display for SealError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File(error) => error.fmt(f),
+            Self::Busy(path) => write!(
+                f,
+                "{} is still being written: seal it once that has ended, or into another file with -o",
+                path.display()
+            ),
+            Self::Damaged(path, why) => write!(
+                f,
+                "{} is left as it is, since {why}: seal what is sound into another file with -o",
+                path.display()
+            ),
             Self::Record(error) => error.fmt(f),
             Self::Replace { path, error } => {
                 write!(f, "cannot write {}: {error}; what was there is unchanged", path.display())
@@ -67,13 +82,22 @@ pub fn seal(
     // What cannot be opened is not sealed.
     let about = file::recording(path).map_err(SealError::File)?.recorded().cloned();
     let mut teller = file::frames(path).map_err(SealError::File)?;
+    if output.is_none() && is_busy(path) {
+        return Err(SealError::Busy(path.into()));
+    }
     let target = output.unwrap_or(path);
     let mut unfinished = target.as_os_str().to_owned();
     unfinished.push(format!(".{}.sealing", std::process::id()));
     let unfinished = PathBuf::from(unfinished);
     let written = copy(&mut teller, about, &unfinished, &mut progress);
     let (after, trouble) = match written {
-        Ok(written) => written,
+        Ok((_, Some(Trouble::Damaged(why)))) if output.is_none() => {
+            let _ = std::fs::remove_file(&unfinished);
+            return Err(SealError::Damaged(path.into(), why));
+        }
+        Ok((after, trouble)) => {
+            (after, trouble.map(|(Trouble::Damaged(why) | Trouble::NoEnd(why))| why))
+        }
         Err(error) => {
             let _ = std::fs::remove_file(&unfinished);
             return Err(SealError::Record(error));
@@ -94,13 +118,27 @@ pub fn seal(
     Ok(Sealed { before: teller.bytes_read(), after, trouble })
 }
 
+/// What is wrong with a file.
+enum Trouble {
+    /// There may be more behind this.
+    Damaged(String),
+    /// It breaks off.
+    NoEnd(String),
+}
+
+/// Whether a recorder or an agent is at work on the file.
+fn is_busy(path: &Path) -> bool {
+    std::fs::File::open(path)
+        .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
+}
+
 /// Copies all frames, and puts names behind them where there were none.
 fn copy(
     teller: &mut Teller,
     about: Option<Recorded>,
     to: &Path,
     progress: &mut impl FnMut(u8),
-) -> Result<(u64, Option<String>), RecordError> {
+) -> Result<(u64, Option<Trouble>), RecordError> {
     let mut output = Output::patient(to, Packer::patient())?;
     let (mut ended, mut trouble) = (None, None);
     let look = about.as_ref().is_none_or(|about| !about.sealed);
@@ -114,7 +152,7 @@ fn copy(
             Ok(Some(said)) => said,
             Ok(None) => break,
             Err(why) => {
-                trouble = Some(why);
+                trouble = Some(Trouble::Damaged(why));
                 break;
             }
         };
@@ -147,7 +185,9 @@ fn copy(
             let end = InRecording::from(end);
             output.put(|out| end.write(out))?;
         }
-        None => trouble = trouble.or_else(|| teller.over().map(str::to_owned)),
+        None => {
+            trouble = trouble.or_else(|| teller.over().map(|why| Trouble::NoEnd(why.to_owned())));
+        }
     }
     output.flush()?;
     Ok((output.bytes(), trouble))

@@ -45,11 +45,11 @@ pub(super) fn names(named: Vec<Named>) -> Names {
         file: s.file.map(|file| file.to_string()),
         line: s.line,
     };
-    let names = named.into_iter().map(|n| FrameNames {
+    let frames = named.into_iter().map(|n| FrameNames {
         frame: n.frame,
         symbols: n.symbols.into_iter().map(symbol).collect(),
     });
-    Names { names: names.collect() }
+    Names { names: frames.collect() }
 }
 
 /// The frames that a stream defines, and what of their names is still awaited.
@@ -107,7 +107,6 @@ pub(super) struct Tee {
     /// The target's end, once it is known.
     ended: Option<String>,
     connected: bool,
-    greeted: bool,
 }
 
 impl Tee {
@@ -115,7 +114,7 @@ impl Tee {
         let about = InRecording::from(recorded(By::Recorder, pid, part, true));
         output.put(|out| about.write(out))?;
         let (wanted, thin) = (Wanted::default(), Thin::default());
-        Ok(Self { output, pid, wanted, thin, ended: None, connected: true, greeted: false })
+        Ok(Self { output, pid, wanted, thin, ended: None, connected: true })
     }
 
     /// When [`Self::flush`] is due.
@@ -160,8 +159,8 @@ impl Tee {
             }
             SourceEvent::Names(named) => {
                 self.wanted.answered(named.len());
-                let names = InRecording::from(names(named));
-                self.output.put(|out| names.write(out))?;
+                let said = InRecording::from(names(named));
+                self.output.put(|out| said.write(out))?;
             }
             SourceEvent::Connection(State::Connecting) => {}
             SourceEvent::Connection(State::Connected) => {
@@ -185,10 +184,8 @@ impl Tee {
         match message {
             FromAgent::Hello(_) => {
                 // The numbers of modules may mean others from here on.
-                if std::mem::replace(&mut self.greeted, true) {
-                    let awaited = self.wanted.awaited;
-                    self.wanted = Wanted { awaited, ..Wanted::default() };
-                }
+                let awaited = self.wanted.awaited;
+                self.wanted = Wanted { awaited, ..Wanted::default() };
             }
             FromAgent::Module(module) => self.wanted.module(module),
             FromAgent::Stack(stack) => self.wanted.stack(stack, self.pid, symbols),

@@ -26,7 +26,7 @@ pub(super) const SAMPLES: u64 = 17;
 
 /// What it does to those who call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Behaviour {
+pub(crate) enum Behaviour {
     /// Greets, speaks, listens until the viewer goes.
     Normal,
     /// Bytes that are nothing.
@@ -64,7 +64,7 @@ pub(super) enum Behaviour {
 }
 
 /// The running agent. Dropping it ends it and removes its socket.
-pub(super) struct Fake {
+pub(crate) struct Fake {
     over: Arc<AtomicBool>,
     path: PathBuf,
     thread: Option<JoinHandle<()>>,
@@ -82,7 +82,7 @@ impl Drop for Fake {
     }
 }
 
-pub(super) fn serve(path: &Path, behaviour: Behaviour) -> Fake {
+pub(crate) fn serve(path: &Path, behaviour: Behaviour) -> Fake {
     let name = path.to_path_buf().to_fs_name::<GenericFilePath>().unwrap();
     let listener = ListenerOptions::new().name(name).create_sync().unwrap();
     let over = Arc::new(AtomicBool::new(false));

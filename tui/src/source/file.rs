@@ -66,7 +66,7 @@ impl std::fmt::Display for FileError {
 impl std::error::Error for FileError {}
 
 /// Bytes by which a format is known.
-const SNIFFED: usize = 16;
+const FIRST: u64 = 16;
 
 /// Opens `path`, whatever its format, to be told from its beginning.
 pub fn open(path: &Path) -> Result<Box<dyn Tell>, FileError> {
@@ -105,8 +105,11 @@ pub(crate) fn frames(path: &Path) -> Result<Teller, FileError> {
     Ok(Teller::unread(path, file, bytes, Names::Leave))
 }
 
-/// The file from its beginning, with its first bytes, and how many it has.
-pub(crate) fn sniff(path: &Path) -> Result<(Box<dyn Read + Send>, Vec<u8>, u64), FileError> {
+/// A file from its beginning, its first bytes, and how many it has.
+type Sniffed = (Box<dyn Read + Send>, Vec<u8>, u64);
+
+/// Opens `path`; it must be something that can be read, and not be empty.
+pub(crate) fn sniff(path: &Path) -> Result<Sniffed, FileError> {
     let io = |error: io::Error| match error.kind() {
         ErrorKind::NotFound => FileError::Missing(path.into()),
         ErrorKind::IsADirectory => FileError::Directory(path.into()),
@@ -120,7 +123,7 @@ pub(crate) fn sniff(path: &Path) -> Result<(Box<dyn Read + Send>, Vec<u8>, u64),
         return Err(FileError::Directory(path.into()));
     }
     let mut first = Vec::new();
-    (&mut file).take(SNIFFED as u64).read_to_end(&mut first).map_err(io)?;
+    (&mut file).take(FIRST).read_to_end(&mut first).map_err(io)?;
     if first.is_empty() {
         return Err(FileError::Empty(path.into()));
     }

@@ -37,11 +37,11 @@ pub fn run(
     let recorder = Recorder::new(link.target(), &inbox);
     let mut live = Live::new(&inbox, Feed::Target { link, symbols, recorder }, App::new(options));
     let ended = run_ui(&inbox, &mut live).context("the terminal cannot be used")?;
-    let recorded = match live.feed {
+    let file = match live.feed {
         Feed::Target { recorder, .. } => recorder.end(),
         Feed::File(_) => None,
     };
-    Ok((ended, recorded))
+    Ok((ended, file))
 }
 
 /// Shows what a file tells, the same way.
@@ -53,6 +53,7 @@ pub fn show(tell: Box<dyn Tell>, options: Options) -> anyhow::Result<Ended> {
 }
 
 /// Where it comes from.
+#[expect(clippy::large_enum_variant, reason = "there is one")]
 enum Feed {
     Target { link: Link, symbols: Symbolizer, recorder: Recorder },
     File(Reading),

@@ -103,7 +103,7 @@ impl Recorder {
     fn start(&self) -> Receiver<Result<Recording, String>> {
         let (say, started) = channel();
         let (target, inbox) = (self.target.clone(), Arc::clone(&self.inbox));
-        self.spawn(move || {
+        Self::spawn(move || {
             let path = default_name(&target.hello.name, target.pid, SystemTime::now());
             let path = std::path::absolute(&path).unwrap_or(path);
             let over = {
@@ -124,7 +124,7 @@ impl Recorder {
     fn finish(&self, recording: Recording) -> Receiver<String> {
         let (say, ended) = channel();
         let inbox = Arc::clone(&self.inbox);
-        self.spawn(move || {
+        Self::spawn(move || {
             let _ = say.send(sentence(recording));
             inbox.put_urgent(Event::Wake);
         });
@@ -132,7 +132,7 @@ impl Recorder {
     }
 
     /// Without a thread nothing comes of it, and the other end of the channel says so.
-    fn spawn(&self, work: impl FnOnce() + Send + 'static) {
+    fn spawn(work: impl FnOnce() + Send + 'static) {
         let _ = std::thread::Builder::new().name("heaptop-record".into()).spawn(work);
     }
 }

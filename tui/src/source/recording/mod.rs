@@ -34,7 +34,7 @@ pub(crate) use names::Finder;
 use names::named;
 
 /// Bytes read at once.
-const PIECE: usize = 64 << 10;
+const PIECE: usize = 16 << 10;
 
 /// Whether names that are not in the file are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,7 @@ pub(crate) enum Names {
 
 /// What a file says next.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 pub(crate) enum Said {
     /// The agent.
     Agent(FromAgent),
@@ -241,8 +242,8 @@ impl Teller {
                     self.recorded = Some(recorded);
                 }
                 InRecording::Names(names) => {
-                    let named = names.names.into_iter().map(named).collect();
-                    self.next.push_back(SourceEvent::Names(named));
+                    let found = names.names.into_iter().map(named).collect();
+                    self.next.push_back(SourceEvent::Names(found));
                 }
                 InRecording::ConnectionLost(lost) => {
                     self.next.push_back(SourceEvent::Connection(State::Lost(lost.why)));
@@ -313,6 +314,6 @@ impl Tell for Teller {
 
 impl std::fmt::Debug for Teller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Teller").field("path", &self.path).field("read", &self.read).finish()
+        f.debug_struct("Teller").field("path", &self.path).finish_non_exhaustive()
     }
 }

@@ -149,6 +149,8 @@ fn a_recording_becomes_a_trace() {
                 ..alloc(16, 16, 8192, 1)
             }),
             dealloc(16, 16, 13),
+            // Its death is told by the birth alone.
+            Event::Alloc(Alloc { replaces: Some(BlockId(16)), ..alloc(17, 17, 8192, 1) }),
         ];
         told.extend([say(Batch::pack(&events)), names(), ended()]);
         told
@@ -161,12 +163,15 @@ fn a_recording_becomes_a_trace() {
     let births: Vec<_> =
         trace.births.iter().map(|b| (b.time / 1_000_000, b.length, b.source)).collect();
     // Of what lived already each is born at its own time; then in the order of time.
-    assert_eq!(births, [(4, 125, 0), (6, 125, 0), (12, 3, 0), (13, 512, 1), (16, 1024, 1)]);
+    assert_eq!(
+        births,
+        [(4, 125, 0), (6, 125, 0), (12, 3, 0), (13, 512, 1), (16, 1024, 1), (17, 1024, 1)]
+    );
     assert!(trace.births.iter().all(|b| b.samples == b.length), "at R = 1 all words are");
     let functions: Vec<&[String]> = trace.births.iter().map(|b| &b.functions[..]).collect();
     assert!(functions.iter().all(|f| *f == ["main", "fill"]), "{functions:?}");
     let ends: Vec<_> = trace.ends.iter().map(|(t, id, p)| (t / 1_000_000, *id, *p)).collect();
-    assert_eq!(ends, [(4, 0, true), (14, 1, true), (15, 0, false), (16, 3, false)]);
+    assert_eq!(ends, [(4, 0, true), (14, 1, true), (15, 0, false), (16, 3, false), (17, 4, false)]);
     assert!(String::from_utf8_lossy(&trace.text).contains("fill@orders/src/cache.rs:32:0-0"));
     assert_eq!(done.ended, "the recording is over");
     for lost in ["addresses", "threads, and who frees", "a realloc is a death and a birth"] {

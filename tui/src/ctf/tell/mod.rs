@@ -164,7 +164,7 @@ impl Teller {
     fn happen(&mut self, told: Told) {
         let since_us = told.time_us.saturating_sub(self.start_us).max(0).cast_unsigned();
         let time_ns = since_us.saturating_mul(1000);
-        if time_ns >= self.next_report_ns {
+        if time_ns > self.next_report_ns {
             // As of its own time: nothing has happened since the last event.
             self.now.time_ns = self.next_report_ns;
             self.report();

@@ -75,6 +75,7 @@ fn screens_and_reports_of_one_session_say_the_same() {
     assert!(truths.by_function.len() > 3);
     target.wait_for("quiet");
     // The recorder and the screen hear the same, and then nothing new.
+    live.wait_for("all callsites");
     live.press("Mquiet\r");
     marked(&path);
     let status = end(recorder, libc::SIGINT);

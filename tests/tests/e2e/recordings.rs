@@ -61,9 +61,8 @@ pub fn record(target: &Target, path: &Path) -> Child {
 /// Whether the file can be opened, and a whole snapshot is in it.
 fn is_synced(path: &Path) -> bool {
     file::open(path).is_ok_and(|tell| {
-        tell.into_iter().any(|event| {
-            matches!(event, SourceEvent::Message(FromAgent::SnapshotEnd(_)))
-        })
+        tell.into_iter()
+            .any(|event| matches!(event, SourceEvent::Message(FromAgent::SnapshotEnd(_))))
     })
 }
 

@@ -143,11 +143,12 @@ fn print(session: &Session, asked: &Asked, format: Format) -> Result<(), Failure
     Ok(out.flush()?)
 }
 
-/// Columns of the terminal that is printed to.
+/// Columns of the terminal that is printed to; where it is none, what COLUMNS says.
 fn width() -> usize {
     let terminal = io::stdout().is_terminal().then(|| rustix::termios::tcgetwinsize(io::stdout()));
+    let said = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
     match terminal {
         Some(Ok(size)) if size.ws_col > 0 => size.ws_col.into(),
-        _ => text::WIDTH,
+        _ => said().unwrap_or(text::WIDTH),
     }
 }

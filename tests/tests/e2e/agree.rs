@@ -32,7 +32,8 @@ fn report(path: &Path, more: &[&str]) -> Vec<Vec<String>> {
         fields.map(str::to_owned).collect::<Vec<_>>()
     };
     let rows = text.lines().skip_while(|line| !line.starts_with("callsite")).skip(1).map(columns);
-    rows.filter(|row| row.len() > STILL[STILL.len() - 1] && row[0] != "all").collect()
+    // Those with a place in the source, by which they are found.
+    rows.filter(|row| row.get(1).is_some_and(|place| place.contains(".rs:"))).collect()
 }
 
 /// Waits until a screen has each row of a report, with its figures.

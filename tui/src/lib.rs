@@ -12,6 +12,7 @@
 #![deny(unsafe_code)]
 
 pub mod app;
+pub mod calendar;
 pub mod cli;
 pub mod ctf;
 pub mod export;

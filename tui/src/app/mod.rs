@@ -34,6 +34,7 @@ use crossterm::event::KeyEvent;
 use heaptop_protocol::message::FromViewer;
 use tui_input::Input;
 
+use crate::calendar::Utc;
 use crate::export::Request;
 use crate::query::{Column, Metric, NodeKey, Order, Question, Table, When};
 use crate::session::Connection;
@@ -330,7 +331,7 @@ impl App {
     fn about_file(&self, reading: Reading) -> String {
         let when = self.summary.recorded_unix_ns.map_or_else(
             || "a recording".to_owned(),
-            |unix_ns| format!("recorded {}", crate::record::readable(unix_ns)),
+            |unix_ns| format!("recorded {}", Utc::of_ns(unix_ns).to_the_minute()),
         );
         match (reading, &self.live.connection) {
             (Reading::Percent(percent), _) => {

@@ -193,7 +193,7 @@ mod tests {
         let mut progress = Progress::on_terminal();
         let session = hear(Box::new(Hand(told.into_iter())), &mut progress);
         assert_eq!(session.span(), Some((1_000_000, 2_000_000_000)));
-        let ended = Connection::Ended("the recording ends here".into());
+        let ended = crate::session::Connection::Ended("the recording ends here".into());
         assert_eq!(*session.connection(), ended);
         let blocks = |ms: u64| {
             let when = When::At(ms * 1_000_000);

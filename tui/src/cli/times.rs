@@ -13,6 +13,7 @@
 //! names that would mean something else. A clock time without a date is its last one
 //! before the end.
 
+use crate::calendar::Utc;
 use crate::report::text;
 use crate::session::Session;
 
@@ -141,9 +142,9 @@ impl Time {
             unix_ns.checked_sub(started).filter(|at| started > 0 && *at <= end).ok_or_else(|| {
                 format!(
                     "{} is not within the time that is known, from {} to {}",
-                    text::clock(unix_ns),
-                    text::clock(started),
-                    text::clock(until)
+                    Utc::of_ns(unix_ns),
+                    Utc::of_ns(started),
+                    Utc::of_ns(until)
                 )
             })
         };

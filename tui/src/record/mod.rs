@@ -44,7 +44,7 @@ pub use dump::{DumpError, dump};
 use file::Output;
 pub use file::RecordError;
 use packing::Packer;
-pub use rotate::{Plan, Summary, default_name, readable, run};
+pub use rotate::{Plan, Summary, default_name, run};
 pub use seal::{SealError, Sealed, seal};
 use tee::Tee;
 

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::{How, RecordError, Recording, bytes};
+use crate::calendar::Utc;
 use crate::source::{Link, Target};
 
 /// Between two looks at how it goes.
@@ -62,34 +63,7 @@ pub fn default_name(name: &str, pid: u32, now: SystemTime) -> PathBuf {
     let name: String = name.chars().map(plain).take(64).collect();
     let name = if name.is_empty() { "target" } else { name.trim_start_matches(['.', '-']) };
     let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    PathBuf::from(format!("{name}-{pid}-{}.heaptop", stamp(seconds)))
-}
-
-/// `20261130-014500`.
-fn stamp(unix_seconds: u64) -> String {
-    let ((year, month, day), rest) = (date(unix_seconds / 86_400), unix_seconds % 86_400);
-    format!("{year:04}{month:02}{day:02}-{:02}{:02}{:02}", rest / 3600, rest / 60 % 60, rest % 60)
-}
-
-/// `2026-11-30 01:45 UTC`.
-#[must_use]
-pub fn readable(unix_ns: u64) -> String {
-    let seconds = unix_ns / 1_000_000_000;
-    let ((year, month, day), rest) = (date(seconds / 86_400), seconds % 86_400);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 3600, rest / 60 % 60)
-}
-
-/// Year, month and day, so many days after 1970 began: counted in years that begin in
-/// March, in spans of 400 (Hinnant, "chrono-compatible low-level date algorithms").
-const fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (era * 400 + year + (month <= 2) as u64, month, day)
+    PathBuf::from(format!("{name}-{pid}-{}.heaptop", Utc::of(seconds).stamp()))
 }
 
 /// The file of this number: `a.heaptop`, `a.2.heaptop`.
@@ -205,20 +179,6 @@ impl Sum {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        for (seconds, is) in [
-            (0, "19700101-000000"),
-            (951_782_400, "20000229-000000"),
-            (1_709_251_199, "20240229-235959"),
-            (1_709_251_200, "20240301-000000"),
-            (4_107_542_400, "21000301-000000"),
-        ] {
-            assert_eq!(stamp(seconds), is);
-        }
-        assert_eq!(readable(1_709_251_199_000_000_000), "2024-02-29 23:59 UTC");
-    }
 
     #[test]
     fn names_of_files_are_plain() {

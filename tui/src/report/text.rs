@@ -1,6 +1,7 @@
 //! A report for people: aligned to the terminal's width.
 
 use super::{Cell, Heading, Report};
+use crate::calendar::Utc;
 use crate::query::When;
 use crate::session::figures::Change;
 use crate::view::format::{self, Rounding, Unit};
@@ -170,7 +171,7 @@ fn heading(heading: &Heading) -> Vec<String> {
     }
     if heading.started_unix_ns > 0 {
         let at = heading.started_unix_ns.saturating_add(heading.at_ns);
-        let _ = write!(line, " ({})", clock(at));
+        let _ = write!(line, " ({})", Utc::of_ns(at));
     }
     if let Some(r) = heading.interval_bytes {
         let _ = write!(line, " · sampled {}", format::interval(r));
@@ -218,23 +219,4 @@ pub fn elapsed(ns: u64) -> String {
         (0, m) => format!("{m} min {seconds}"),
         (h, m) => format!("{h} h {m} min {seconds}"),
     }
-}
-
-/// Nanoseconds since 1970 as date and time, UTC.
-#[must_use]
-pub fn clock(unix_ns: u64) -> String {
-    let seconds = unix_ns / 1_000_000_000;
-    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    // Howard Hinnant's days to civil, from 0000-03-01 on.
-    let z = days + 719_468;
-    let era = z / 146_097;
-    let doe = z % 146_097;
-    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let day = doy - (153 * mp + 2) / 5 + 1;
-    let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    let year = yoe + era * 400 + u64::from(month <= 2);
-    let (h, m, s) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02} {h:02}:{m:02}:{s:02} UTC")
 }

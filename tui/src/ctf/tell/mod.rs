@@ -43,8 +43,10 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::io::Read;
 
-/// Trace time between two reports.
+/// Most trace time between two reports.
 const STEP_NS: u64 = 250_000_000;
+/// And most events: a trace may be over in less.
+const STEP_EVENTS: u64 = 2000;
 /// Elements of one message.
 const CHUNK: usize = 1000;
 
@@ -180,8 +182,8 @@ impl Teller {
         };
         self.told += 1;
         self.events.extend(event);
-        if self.events.len() >= Batch::MOST {
-            self.send_events();
+        if self.told.is_multiple_of(STEP_EVENTS) {
+            self.report();
         }
     }
 

@@ -164,6 +164,7 @@ impl Target {
             };
             events.push(Event::Alloc(alloc));
             let weight = self.interval.weight(size);
+            self.at.clock += weight.bytes as u64;
             for totals in [&mut self.totals[stack.0 as usize - 1], &mut self.all] {
                 totals.in_use.add(&weight);
                 totals.allocated.add(&weight);
@@ -418,8 +419,15 @@ fn past(stacks: u64) {
 }
 
 fn main() {
-    past(1_000);
-    past(100_000);
+    // A part alone: `cargo bench -p heaptop --bench queries -- past`.
+    let only = |part: &str| std::env::args().any(|argument| argument == part);
+    if !only("present") {
+        past(1_000);
+        past(100_000);
+    }
+    if only("past") {
+        return;
+    }
     for stacks in [500, 1_000, 10_000, 100_000] {
         measure(stacks);
     }

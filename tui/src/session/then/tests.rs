@@ -633,3 +633,44 @@ fn sums_that_are_kept_change_no_answer() {
     let bounds = Bounds::new(session, When::At(190_000_000_000));
     assert!(session.settled(&bounds).is_some_and(|kept| kept.chunks == 8), "some are kept");
 }
+
+/// Old blocks that a viewer finds, or that lived when a range began, say nothing of young
+/// ages: 150 of them stay, and 100 that are born then die after a second.
+#[test]
+fn who_was_there_before_enters_lifetimes_late() {
+    let mut f = Fixture::new(1);
+    let stack = f.stack(&["main", "a"]);
+    for _ in 0..150 {
+        f.birth(stack, 10);
+    }
+    f.pass(100.0);
+    f.snapshot();
+    f.pass(10.0);
+    let begin = f.time_ns;
+    let mut brief = Vec::new();
+    for _ in 0..100 {
+        f.time_ns += MS;
+        brief.push(f.alloc(stack, 10));
+    }
+    f.pass(1.0);
+    for id in brief {
+        f.time_ns += MS;
+        f.free(id);
+    }
+    f.pass(10.0);
+    let (at, now) = (f.time_ns, f.time_ns + 300_000 * MS);
+    f.pass(300.0);
+    for when in [When::At(at), When::Range { from_ns: begin, to_ns: at }] {
+        let lifetime = total(&f.session, when).lifetime;
+        let Lifetime::Median { ns, samples: 100, .. } = lifetime else {
+            panic!("{when:?}: {lifetime:?}")
+        };
+        assert!((ns / 1.1e9 - 1.0).abs() < 0.2, "{when:?}: {ns}");
+    }
+    // Over a time in which nobody died, nobody is known to die.
+    let quiet = total(&f.session, When::Range { from_ns: at, to_ns: now }).lifetime;
+    assert!(!matches!(quiet, Lifetime::Median { .. }), "{quiet:?}");
+    // Before they died they lived.
+    let early = total(&f.session, When::At(begin + 500 * MS)).lifetime;
+    assert!(!matches!(early, Lifetime::Median { .. }), "{early:?}");
+}

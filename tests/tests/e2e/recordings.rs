@@ -418,3 +418,25 @@ fn a_followed_child_has_a_recording_of_its_own() {
         assert!(target.wait().success());
     }
 }
+
+#[test]
+fn what_is_done_right_before_the_exit_is_recorded() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.heaptop");
+    let env = [("HEAPTOP_RECORD", path.to_str().unwrap())];
+    let mut target = Target::start("fixture-exact", &["2"], &env);
+    target.wait_for("ready");
+    // It does not wait between its work and its end.
+    target.say("work\nend");
+    let truths = Truths::read(&mut target);
+    assert!(target.wait().success());
+    let (told, _, how) = told(&path);
+    assert_eq!(how, "the target has exited");
+    let functions: Vec<&str> = truths.by_function.keys().map(String::as_str).collect();
+    let totals = heaptop_tests::names::Names::of(&told).totals(&told, &functions);
+    for function in functions {
+        let (truth, got) = (&truths.by_function[function], &totals[function].allocated);
+        let allocated = (got.n, got.bytes.sum as u64);
+        assert_eq!(allocated, (truth.allocated_objects, truth.allocated_bytes), "{function}");
+    }
+}

@@ -18,7 +18,7 @@ use heaptop::source::{SourceEvent, State, fuzzing};
 use heaptop_protocol::frame::{self, HEADER};
 use heaptop_protocol::message::FromAgent;
 use heaptop_protocol::recording::{
-    CODED, CODED_ANEW, Learnt, PLAIN, RAW, ZSTD, write_chunk, write_header,
+    CODED, CODED_ANEW, Learnt, MAX_FRAMES, PLAIN, RAW, ZSTD, write_chunk, write_header,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -57,7 +57,7 @@ fn file(mut said: &[u8]) -> Vec<u8> {
             let lengths: Vec<u8> = lengths.iter().flat_map(|l| l.to_le_bytes()).collect();
             ([&lengths[..], &skeleton, code].concat(), out.len())
         };
-        let length = length + (usize::from(wrong) << (wrong & 15));
+        let length = (length + (usize::from(wrong) << (wrong & 15))).min(MAX_FRAMES);
         assert!(write_chunk(&mut file, codec, shape, length, &content));
     }
     file

@@ -2,6 +2,14 @@
 
 use super::*;
 
+/// The callstacks that a session has, root first.
+fn paths(session: &Session) -> Vec<Vec<String>> {
+    let (callers, in_use) = (query::Direction::Callers, query::Metric::InUseBytes);
+    let stacks = query::stacks(session, query::When::Now, &[], callers, in_use, "");
+    let names = |path: &[query::Label]| path.iter().map(|l| l.function.to_string()).collect();
+    stacks.iter().map(|(path, _)| names(path)).collect()
+}
+
 #[test]
 fn names_regroup_rows_and_change_no_sum() {
     let mut f = Fixture::new(1);
@@ -69,17 +77,7 @@ fn stacks_begin_where_rust_enters_the_program() {
     let early = f.stack(&["_start", "main", begin, "std::rt::init"]);
     f.alloc(early, 10);
     f.report();
-    let names: Vec<Vec<String>> = query::stacks(
-        &f.session,
-        query::When::Now,
-        &[],
-        query::Direction::Callers,
-        query::Metric::InUseBytes,
-        "",
-    )
-    .into_iter()
-    .map(|(path, _)| path.iter().map(|l| l.function.to_string()).collect())
-    .collect();
+    let names: Vec<Vec<String>> = paths(&f.session);
     assert!(names.contains(&vec!["app::main".into(), call.into(), "app::f".into()]), "{names:?}");
     assert_eq!(names.iter().map(Vec::len).max(), Some(3));
 }
@@ -110,17 +108,8 @@ fn stacks_that_were_cut_say_so_at_their_root() {
     }
     f.report();
     assert_eq!(row(&f.session, "fill").figures.in_use_bytes, exact(30.0));
-    let mut roots: Vec<String> = query::stacks(
-        &f.session,
-        query::When::Now,
-        &[],
-        query::Direction::Callers,
-        query::Metric::InUseBytes,
-        "",
-    )
-    .iter()
-    .map(|(path, _)| path[0].function.to_string())
-    .collect();
+    let mut roots: Vec<String> =
+        paths(&f.session).into_iter().map(|mut path| path.swap_remove(0)).collect();
     roots.sort();
     assert_eq!(roots, ["(cut: deeper than is captured)", "(no unwind information)", "fill"]);
 }

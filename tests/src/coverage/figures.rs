@@ -87,7 +87,7 @@ impl Figure {
             Self::Thinned => "in use, thinned",
             Self::InUseThen => "in use at a cursor",
             Self::Growth => "growth",
-            Self::GrowthThen => "growth over a range",
+            Self::GrowthThen => "growth of a range",
             Self::Difference => "difference",
             Self::Promoted => "promoted",
             Self::ShortLived => "short-lived",
@@ -206,9 +206,8 @@ pub fn heap(program: &Program, session: &Session, thinned: &Session) -> Vec<Judg
     let alive = |b: &super::program::Block, ns: u64| b.born_ns <= ns && ns < b.dies_ns;
     let in_use = in_use(program);
     let from_ns = GROWS_FROM as u64 * SECOND_NS;
-    let in_use_at = |ns: u64| {
-        program.sum(all.clone(), |_, b| size(b) * f64::from(u8::from(alive(b, ns))))
-    };
+    let in_use_at =
+        |ns: u64| program.sum(all.clone(), |_, b| size(b) * f64::from(u8::from(alive(b, ns))));
     let grown = in_use_at(end_ns) - in_use_at(from_ns);
     let then_ns = CURSOR as u64 * SECOND_NS;
     let before_ns = from_ns - (end_ns - then_ns);

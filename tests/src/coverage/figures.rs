@@ -87,7 +87,7 @@ impl Figure {
             Self::Thinned => "in use, thinned",
             Self::InUseThen => "in use at a cursor",
             Self::Growth => "growth",
-            Self::GrowthThen => "growth over a range",
+            Self::GrowthThen => "growth of a range",
             Self::Difference => "difference",
             Self::Promoted => "promoted",
             Self::ShortLived => "short-lived",

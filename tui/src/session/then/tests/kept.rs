@@ -1,0 +1,114 @@
+//! What is kept between answers, and who is followed from when.
+
+use super::*;
+
+/// Sums that are kept of the first chunks change no answer: beside those of a store that
+/// is gone through as a whole.
+#[test]
+fn sums_that_are_kept_change_no_answer() {
+    use crate::session::estimate::survival::{Table, bucket};
+    use crate::session::lives::{End, Life};
+    let mut f = Fixture::new(1);
+    for name in ["a", "b", "c"] {
+        f.stack(&["main", name]);
+    }
+    let lives = 600_000u64;
+    for i in 0..lives {
+        // Three in a microsecond; one in a hundred is old, one in ten was promoted.
+        let ended_us = 2_000_000 + i / 3;
+        let age_us = if i % 100 == 0 { 500_000 } else { i % 77 };
+        f.session.lives.add(&Life {
+            born_us: ended_us - age_us,
+            ended_us,
+            age: bucket(age_us * 1000),
+            born_clock: i << 10,
+            clock_age: 0,
+            size: 1 + i % 50,
+            n_samples: 1 + i % 50,
+            interval: heaptop_protocol::estimate::Interval::EXACT,
+            stack: (i % 3) as u32,
+            thread: ThreadId(1),
+            cause: Cause::Malloc,
+            born_young: true,
+            promoted: i % 10 == 0,
+            listed: false,
+            end: if i % 1000 == 7 { End::Lost } else { End::Freed },
+        });
+        f.session.now_ns = ended_us * 1000;
+        f.session.clock.see(ended_us * 1000, i << 10);
+    }
+    // So far behind it that no window of rates reaches back.
+    f.pass(200.0);
+    let session = &f.session;
+    let base = session.span().unwrap().0;
+    for us in [12_000_000u64, 2_100_000, 190_000_000] {
+        let then = session.then(When::At(us * 1000)).unwrap();
+        let g = session.clock.at(us * 1000);
+        let (mut totals, mut n_dead) = (Totals::default(), 0);
+        for life in session.lives.iter().filter(|life| life.born_us <= us) {
+            let w = life.weight();
+            if life.born_us * 1000 > base {
+                totals.allocated.add(&w);
+            }
+            if us < life.ended_us {
+                totals.in_use.add(&w);
+            }
+            if (life.born_clock / NURSERY + 1) * NURSERY <= g {
+                totals.minor.add(&w);
+                if life.promoted {
+                    totals.promoted.add(&w);
+                }
+            }
+            n_dead += u64::from(life.end == End::Freed && life.ended_us <= us);
+        }
+        assert_eq!(*then.whole(), totals, "at {us}");
+        let groups = 0..session.book().groups().numbers() as u32;
+        let mut table = Table::default();
+        let _ = then.lifetime(session, groups, &mut table);
+        assert_eq!(table.n_deaths, n_dead, "at {us}");
+    }
+    assert!(session.lives.chunks() > 9);
+    let bounds = Bounds::new(session, When::At(190_000_000_000));
+    assert!(session.settled(&bounds).is_some_and(|kept| kept.chunks == 8), "some are kept");
+}
+
+/// Old blocks that a viewer finds, or that lived when a range began, say nothing of young
+/// ages: 150 of them stay, and 100 that are born then die after a second.
+#[test]
+fn who_was_there_before_enters_lifetimes_late() {
+    let mut f = Fixture::new(1);
+    let stack = f.stack(&["main", "a"]);
+    for _ in 0..150 {
+        f.birth(stack, 10);
+    }
+    f.pass(100.0);
+    f.snapshot();
+    f.pass(10.0);
+    let begin = f.time_ns;
+    let mut brief = Vec::new();
+    for _ in 0..100 {
+        f.time_ns += MS;
+        brief.push(f.alloc(stack, 10));
+    }
+    f.pass(1.0);
+    for id in brief {
+        f.time_ns += MS;
+        f.free(id);
+    }
+    f.pass(10.0);
+    let (at, now) = (f.time_ns, f.time_ns + 300_000 * MS);
+    f.pass(300.0);
+    for when in [When::At(at), When::Range { from_ns: begin, to_ns: at }] {
+        let lifetime = total(&f.session, when).lifetime;
+        let Lifetime::Median { ns, samples: 100, .. } = lifetime else {
+            panic!("{when:?}: {lifetime:?}")
+        };
+        assert!((ns / 1.1e9 - 1.0).abs() < 0.2, "{when:?}: {ns}");
+    }
+    // Over a time in which nobody died, nobody is known to die.
+    let quiet = total(&f.session, When::Range { from_ns: at, to_ns: now }).lifetime;
+    assert!(!matches!(quiet, Lifetime::Median { .. }), "{quiet:?}");
+    // Before they died they lived.
+    let early = total(&f.session, When::At(begin + 500 * MS)).lifetime;
+    assert!(!matches!(early, Lifetime::Median { .. }), "{early:?}");
+}

@@ -272,7 +272,7 @@ impl<A: GlobalAlloc> Heaptop<A> {
         let stop = hook::stop(layout.size(), &self.settings, start_agent);
         // SAFETY: the caller's contract is passed on as it is.
         let block = unsafe { self.inner.alloc(layout) };
-        stop.end(block, cause(layout, Cause::Malloc), 0, mark);
+        stop.end(block, cause(layout, Cause::Malloc), 0, &mark);
         block
     }
 
@@ -287,7 +287,7 @@ impl<A: GlobalAlloc> Heaptop<A> {
         let stop = hook::stop(layout.size(), &self.settings, start_agent);
         // SAFETY: as above.
         let block = unsafe { self.inner.alloc_zeroed(layout) };
-        stop.end(block, cause(layout, Cause::Calloc), 0, mark);
+        stop.end(block, cause(layout, Cause::Calloc), 0, &mark);
         block
     }
 
@@ -332,7 +332,7 @@ impl<A: GlobalAlloc> Heaptop<A> {
             None => {}
         }
         if let Some(stop) = stop {
-            stop.end(block, Cause::Realloc, replaces, mark);
+            stop.end(block, Cause::Realloc, replaces, &mark);
         }
         block
     }

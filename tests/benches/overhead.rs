@@ -13,8 +13,8 @@
 //! thread gets the malloc of a threaded one. So the parser is measured twice, by
 //! itself and beside an idle thread of its own, where that is paid already.
 
-use heaptop_tests::target::socket_directory;
 use heaptop_tests::ratio::{interval, median};
+use heaptop_tests::target::socket_directory;
 use heaptop_tests::{binaries, http, usage};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;

@@ -202,6 +202,8 @@ impl Ledger {
             |index, seq| arrived.borrow_mut().push(Arrival { seq, index, dead: false }),
             |index, seq| arrived.borrow_mut().push(Arrival { seq, index, dead: true }),
         );
+        let births = self.arrivals.iter().filter(|a| !a.dead).count() as u64;
+        self.engine.header.samples.fetch_add(births, Relaxed);
         self.arrivals.sort_unstable_by_key(|a| a.seq);
     }
 

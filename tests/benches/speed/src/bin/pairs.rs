@@ -50,6 +50,26 @@ fn cpu_ns() -> f64 {
 
 type Slot = (*mut u8, Layout);
 
+/// A call of the allocator as a program's is: `__rust_alloc` is not inlined.
+///
+/// # Safety
+///
+/// As [`GlobalAlloc::alloc`].
+#[inline(never)]
+unsafe fn alloc<A: GlobalAlloc>(a: &'static A, layout: Layout) -> *mut u8 {
+    // SAFETY: the caller's contract is passed on.
+    unsafe { a.alloc(layout) }
+}
+
+/// # Safety
+///
+/// As [`GlobalAlloc::dealloc`].
+#[inline(never)]
+unsafe fn dealloc<A: GlobalAlloc>(a: &'static A, block: *mut u8, layout: Layout) {
+    // SAFETY: as above.
+    unsafe { a.dealloc(block, layout) }
+}
+
 /// A loop's own state, kept over its turns.
 struct State {
     slots: Vec<Slot>,
@@ -68,9 +88,9 @@ fn tight<A: GlobalAlloc>(a: &'static A, s: &mut State) -> f64 {
         let layout = s.numbers.layout();
         // SAFETY: the size is not 0; the block is freed with its layout.
         unsafe {
-            let block = black_box(a.alloc(layout));
+            let block = black_box(alloc(a, layout));
             block.write(1);
-            a.dealloc(block, layout);
+            dealloc(a, block, layout);
         }
     }
     (cpu_ns() - begin) / f64::from(PAIRS)
@@ -86,7 +106,7 @@ fn million<A: GlobalAlloc>(a: &'static A, s: &mut State) -> f64 {
     while s.slots.len() < 1_000_000 {
         let layout = s.numbers.layout();
         // SAFETY: the size is not 0.
-        s.slots.push((unsafe { a.alloc(layout) }, layout));
+        s.slots.push((unsafe { alloc(a, layout) }, layout));
     }
     let begin = cpu_ns();
     for _ in 0..STEPS {
@@ -95,8 +115,8 @@ fn million<A: GlobalAlloc>(a: &'static A, s: &mut State) -> f64 {
         // SAFETY: the slot holds a live block of this allocator and its layout.
         unsafe {
             let (old, of) = s.slots[at];
-            a.dealloc(old, of);
-            let new = a.alloc(layout);
+            dealloc(a, old, of);
+            let new = alloc(a, layout);
             new.write(1);
             s.slots[at] = (new, layout);
         }
@@ -132,14 +152,14 @@ impl Crossing {
             for slot in &mut self.posts[me].lock().expect("nobody panics").0 {
                 let layout = numbers.layout();
                 // SAFETY: the size is not 0.
-                *slot = (unsafe { a.alloc(layout) }, layout);
+                *slot = (unsafe { alloc(a, layout) }, layout);
                 // SAFETY: it has a byte.
                 unsafe { slot.0.write(1) };
             }
             self.barrier.wait();
             for &(block, layout) in &self.posts[1 - me].lock().expect("nobody panics").0 {
                 // SAFETY: made with that layout, freed here alone.
-                unsafe { a.dealloc(block, layout) };
+                unsafe { dealloc(a, block, layout) };
             }
             self.barrier.wait();
         }
@@ -189,7 +209,7 @@ fn written<A: GlobalAlloc, const BYTES: usize>(a: &'static A, s: &mut State) -> 
     for _ in 0..blocks {
         // SAFETY: what is written lies in the block.
         unsafe {
-            let block = black_box(a.alloc(layout));
+            let block = black_box(alloc(a, layout));
             for page in (0..BYTES).step_by(4096) {
                 block.add(page).write(1);
             }
@@ -198,7 +218,7 @@ fn written<A: GlobalAlloc, const BYTES: usize>(a: &'static A, s: &mut State) -> 
     }
     for &(block, layout) in &s.slots {
         // SAFETY: made with that layout, and freed once.
-        unsafe { a.dealloc(block, layout) };
+        unsafe { dealloc(a, block, layout) };
     }
     (cpu_ns() - begin) / blocks as f64
 }

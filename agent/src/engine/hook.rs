@@ -121,6 +121,7 @@ impl Stop {
         mark: &Mark,
     ) {
         let _errno = sys::Errno::keep();
+        engine.tracker.will_track(address);
         let thread = domain::here(Domain::id).unwrap_or(0);
         let stack = unwind::with_stack(mark, engine.depth, thread, |stack| {
             // A signal handler that forked meanwhile has brought the child here too.

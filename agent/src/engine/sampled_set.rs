@@ -135,6 +135,12 @@ impl SampledSet {
         }
     }
 
+    /// `address` will be put in soon: its bucket may be far.
+    #[inline]
+    pub fn will_insert(&self, address: usize) {
+        super::sys::prefetch(self.bucket(self.home(hash(address)), 0));
+    }
+
     /// Puts `address` in, with its entry's `index` below [`MAX_ENTRIES`]; false,
     /// and nothing changed, if there is no room within reach.
     pub fn insert(&self, address: usize, index: u32) -> bool {

@@ -39,6 +39,7 @@
 use super::header::Header;
 use super::region::{Region, Zeroable};
 use super::sampled_set::{MAX_ENTRIES, SampledSet};
+use super::sys;
 use std::mem::offset_of;
 
 use super::sync::{
@@ -270,18 +271,21 @@ impl Tracker {
     /// last, on another core, and its lines take their time.
     #[inline]
     fn expect(&self, link: u32) {
-        #[cfg(all(target_arch = "x86_64", not(loom)))]
         if let Some((_, entry)) = self.linked(link) {
-            let at = std::ptr::from_ref(entry).cast::<i8>();
-            // SAFETY: a hint, for which any address will do.
-            unsafe {
-                use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-                _mm_prefetch::<_MM_HINT_T0>(at);
-                _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64));
-            }
+            sys::prefetch(entry);
         }
-        #[cfg(not(all(target_arch = "x86_64", not(loom))))]
-        let _ = link;
+    }
+
+    /// The entry in `index` will be looked at soon.
+    #[inline]
+    pub fn will_read(&self, index: u32) {
+        self.expect(index.wrapping_add(1));
+    }
+
+    /// The block at `address` is about to be tracked.
+    #[inline]
+    pub fn will_track(&self, address: usize) {
+        self.set.will_insert(address);
     }
 
     fn give_back(&self, index: u32) {

@@ -78,7 +78,7 @@ fn what_has_changed_further_out_is_noticed() {
     }
     alone(|| {
         // From one place.
-        let [one, other, again] = [false, true, false].map(|second| outer(second));
+        let [one, other, again] = [false, true, false].map(outer);
         assert_ne!((&one.0, one.1), (&other.0, other.1));
         assert_eq!(one.0.len(), other.0.len());
         assert_eq!(again, one, "and what was there comes back");

@@ -273,7 +273,7 @@ impl<A: GlobalAlloc> Heaptop<A> {
         let stop = hook::stop(layout.size(), &self.settings, start_agent);
         // SAFETY: the caller's contract is passed on as it is.
         let block = unsafe { self.inner.alloc(layout) };
-        stop.end(block, cause(layout, Cause::Malloc), 0, mark);
+        stop.end(block, cause(layout, Cause::Malloc), 0, &mark);
         block
     }
 
@@ -288,7 +288,7 @@ impl<A: GlobalAlloc> Heaptop<A> {
         let stop = hook::stop(layout.size(), &self.settings, start_agent);
         // SAFETY: as above.
         let block = unsafe { self.inner.alloc_zeroed(layout) };
-        stop.end(block, cause(layout, Cause::Calloc), 0, mark);
+        stop.end(block, cause(layout, Cause::Calloc), 0, &mark);
         block
     }
 
@@ -333,7 +333,7 @@ impl<A: GlobalAlloc> Heaptop<A> {
             None => {}
         }
         if let Some(stop) = stop {
-            stop.end(block, Cause::Realloc, replaces, mark);
+            stop.end(block, Cause::Realloc, replaces, &mark);
         }
         block
     }

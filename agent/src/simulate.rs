@@ -11,6 +11,7 @@ use crate::config::{Builder, Settings};
 use crate::engine::domain::Domain;
 use crate::engine::nursery::Nursery;
 use crate::engine::tracker::{Birth, Cause};
+use crate::engine::unwind::{self, Captured};
 use crate::engine::{Engine, hook};
 use crate::stream::ledger::Ledger;
 use heaptop_protocol::callstack::{Callstack, End, Frame, Module};
@@ -77,7 +78,7 @@ impl Target {
         let engine: &'static Engine = Box::leak(Box::new(Engine::with(&settings).ok()?));
         // SAFETY: the engine is this target's own, and nobody else knows it.
         let ledger = Ledger::new(engine, unsafe { engine.take_rest() }?)?;
-        let stack = engine.callstacks.intern(&[1, 2], false);
+        let stack = engine.callstacks.intern(&Captured::of(&[1, 2], unwind::End::Complete));
         Some(Self { engine, ledger, stack, told: 0, samples: 0 })
     }
 
@@ -120,8 +121,8 @@ impl Target {
 
     fn stop(&mut self, thread: &Thread, size: usize, time_ns: u64) -> Option<usize> {
         let engine = self.engine;
-        let (clock, hit) = hook::reach(engine, &thread.0, size);
-        engine.header.clock.fetch_add(size as u64, Relaxed);
+        let (used, hit) = hook::reach(engine, &thread.0, size);
+        let clock = hook::book(engine, used, size as u64);
         let hit = hit?;
         let id = engine.next_seq();
         let address = id as usize * 64;

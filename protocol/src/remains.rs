@@ -139,6 +139,8 @@ pub mod place {
     pub const PUBLISHED: u64 = 2;
     /// They were cut at the root end.
     pub const TRUNCATED: u64 = 4;
+    /// The unwinder found no way on.
+    pub const NO_UNWIND_INFO: u64 = 8;
     /// From this bit on, in 16 bits: how many.
     pub const LEN_SHIFT: u32 = 8;
     /// From this bit on: the first.
@@ -334,7 +336,11 @@ pub fn frames_of(place: u64) -> Option<(std::ops::Range<usize>, End)> {
     }
     let first = (place >> place::FIRST_SHIFT) as usize;
     let len = (place >> place::LEN_SHIFT) as usize & 0xffff;
-    let end = if place & place::TRUNCATED == 0 { End::Complete } else { End::Truncated };
+    let end = match place & (place::TRUNCATED | place::NO_UNWIND_INFO) {
+        0 => End::Complete,
+        place::TRUNCATED => End::Truncated,
+        _ => End::NoUnwindInfo,
+    };
     Some((first..first + len, end))
 }
 

@@ -13,6 +13,7 @@
 //! thread gets the malloc of a threaded one. So the parser is measured twice, by
 //! itself and beside an idle thread of its own, where that is paid already.
 
+use heaptop_tests::ratio::{interval, median};
 use heaptop_tests::target::socket_directory;
 use heaptop_tests::{binaries, http, usage};
 use std::io::{BufRead, BufReader, Write};
@@ -34,20 +35,8 @@ fn run(program: &str, sockets: &Path, drive: fn(&mut Command) -> std::io::Result
     }
     command.env("HEAPTOP_DIR", sockets).env("HEAPTOP_INTERVAL", "512K");
     // SAFETY: the closure makes one system call and allocates nothing.
-    unsafe { command.pre_exec(on_one_core) };
+    unsafe { command.pre_exec(usage::on_one_core) };
     drive(&mut command).unwrap_or_else(|e| panic!("{program}: {e}"))
-}
-
-/// Keeps the program on the first core, so that what its threads pay for waking
-/// each other across cores, which differs by half from run to run, is not in it.
-fn on_one_core() -> std::io::Result<()> {
-    // SAFETY: a set of cores is plain data, for which all zeros is the empty one.
-    let mut cores: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: core 0 lies in the set.
-    unsafe { libc::CPU_SET(0, &mut cores) };
-    // SAFETY: the pointer is to a live set of the size stated.
-    let set = unsafe { libc::sched_setaffinity(0, size_of_val(&cores), &raw const cores) };
-    if set == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
 fn parse(command: &mut Command) -> std::io::Result<f64> {
@@ -74,36 +63,6 @@ fn serve(command: &mut Command) -> std::io::Result<f64> {
 fn seconds(child: &std::process::Child) -> std::io::Result<f64> {
     let (cpu, ok) = usage::wait_with_cpu(child)?;
     if ok { Ok(cpu.as_secs_f64()) } else { Err(std::io::Error::other("it failed")) }
-}
-
-/// The middle value; the values are sorted by it.
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    if values.len().is_multiple_of(2) {
-        f64::midpoint(values[half - 1], values[half])
-    } else {
-        values[half]
-    }
-}
-
-/// The 95 % bootstrap interval of the ratio of medians, with fixed draws.
-fn interval(plain: &[f64], with: &[f64]) -> (f64, f64) {
-    let mut state = 1u64;
-    let mut draw = |from: &[f64]| {
-        let mut drawn: Vec<f64> = (0..from.len())
-            .map(|_| {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1_442_695_040_888_963_407);
-                from[(state >> 33) as usize % from.len()]
-            })
-            .collect();
-        median(&mut drawn)
-    };
-    let mut ratios: Vec<f64> = (0..4000).map(|_| draw(with) / draw(plain)).collect();
-    ratios.sort_by(f64::total_cmp);
-    (ratios[100], ratios[3899])
 }
 
 fn main() {

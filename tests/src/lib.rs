@@ -12,6 +12,7 @@
 //! impostor   a peer that is no agent
 //! http       a bounded load for the HTTP server
 //! usage      CPU time of a child
+//! ratio      medians of many runs, and their interval
 //! coverage   whether intervals hold the truth: simulated programs
 //! ```
 //!
@@ -25,6 +26,7 @@ pub mod deadline;
 pub mod http;
 pub mod impostor;
 pub mod names;
+pub mod ratio;
 pub mod run;
 pub mod target;
 pub mod terminal;

@@ -20,6 +20,7 @@ use super::sync::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
+use super::unwind::{Captured, End};
 
 /// `(other stacks)`.
 pub const OTHER: u32 = 0;
@@ -31,11 +32,12 @@ const REACH: usize = 64;
 const NO_ROOM: u64 = 1;
 const PUBLISHED: u64 = 2;
 const TRUNCATED: u64 = 4;
+const BLIND: u64 = 8;
 const LEN_SHIFT: u32 = 8;
 const OFFSET_SHIFT: u32 = 24;
 
 /// The layout of a place, for who holds it to what is promised of it.
-pub const LAYOUT: [u64; 4] = [PUBLISHED, TRUNCATED, LEN_SHIFT as u64, OFFSET_SHIFT as u64];
+pub const LAYOUT: [u64; 5] = [PUBLISHED, TRUNCATED, BLIND, LEN_SHIFT as u64, OFFSET_SHIFT as u64];
 
 /// The table.
 pub struct Callstacks {
@@ -57,20 +59,9 @@ pub enum Published {
     Whole {
         /// The addresses.
         frames: Vec<u64>,
-        /// Whether it was cut at the root end.
-        truncated: bool,
+        /// Why it ends at the root end.
+        end: End,
     },
-}
-
-fn fingerprint(frames: &[u64], truncated: bool) -> u64 {
-    let mut h = 0x243F_6A88_85A3_08D3 ^ frames.len() as u64 ^ (u64::from(truncated) << 63);
-    for &f in frames {
-        // A 128-bit product folded: each input bit reaches all output bits.
-        let wide = u128::from(h ^ f) * 0x9E37_79B9_7F4A_7C15_u128;
-        h = (wide as u64) ^ ((wide >> 64) as u64) ^ f.rotate_left(23);
-    }
-    h = (h ^ (h >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-    (h ^ (h >> 32)).max(1)
 }
 
 impl Callstacks {
@@ -101,9 +92,9 @@ impl Callstacks {
         (self.arena_used.load(Relaxed) as usize).min(self.arena.len())
     }
 
-    /// The id of this stack, innermost frame first.
-    pub fn intern(&self, frames: &[u64], truncated: bool) -> u32 {
-        let print = fingerprint(frames, truncated);
+    /// The id of this stack.
+    pub fn intern(&self, stack: &Captured<'_>) -> u32 {
+        let print = stack.print;
         let mask = self.fingerprints.len() - 1;
         for step in 0..REACH.min(self.fingerprints.len()) {
             let at = (print as usize).wrapping_add(step) & mask;
@@ -112,7 +103,7 @@ impl Callstacks {
             if seen == 0 {
                 match slot.compare_exchange(0, print, Relaxed, Relaxed) {
                     Ok(_) => {
-                        self.publish(at, frames, truncated);
+                        self.publish(at, stack);
                         seen = print;
                     }
                     Err(other) => seen = other,
@@ -129,17 +120,22 @@ impl Callstacks {
         OTHER
     }
 
-    fn publish(&self, at: usize, frames: &[u64], truncated: bool) {
-        let start = self.arena_used.fetch_add(frames.len() as u64, Relaxed) as usize;
-        let place = match self.arena.get(start..start.wrapping_add(frames.len())) {
+    #[cold]
+    #[inline(never)]
+    fn publish(&self, at: usize, stack: &Captured<'_>) {
+        let len = stack.len();
+        let start = self.arena_used.fetch_add(len as u64, Relaxed) as usize;
+        let place = match self.arena.get(start..start.wrapping_add(len)) {
             Some(room) => {
-                for (word, &frame) in room.iter().zip(frames) {
+                for (word, frame) in room.iter().zip(stack.frames()) {
                     word.store(frame, Relaxed);
                 }
-                PUBLISHED
-                    | if truncated { TRUNCATED } else { 0 }
-                    | (frames.len() as u64) << LEN_SHIFT
-                    | (start as u64) << OFFSET_SHIFT
+                let end = match stack.end {
+                    End::Complete => 0,
+                    End::Truncated => TRUNCATED,
+                    End::NoUnwindInfo => BLIND,
+                };
+                PUBLISHED | end | (len as u64) << LEN_SHIFT | (start as u64) << OFFSET_SHIFT
             }
             None => NO_ROOM,
         };
@@ -162,7 +158,11 @@ impl Callstacks {
         match self.arena.get(start..start + len) {
             Some(words) if place != NO_ROOM => Published::Whole {
                 frames: words.iter().map(|w| w.load(Relaxed)).collect(),
-                truncated: place & TRUNCATED != 0,
+                end: match place & (TRUNCATED | BLIND) {
+                    0 => End::Complete,
+                    TRUNCATED => End::Truncated,
+                    _ => End::NoUnwindInfo,
+                },
             },
             _ => Published::NoRoom,
         }
@@ -202,9 +202,14 @@ mod tests {
         Callstacks::new(&mut region, slots, words).unwrap()
     }
 
+    fn intern(t: &Callstacks, frames: &[u64], truncated: bool) -> u32 {
+        let end = if truncated { End::Truncated } else { End::Complete };
+        t.intern(&Captured::of(frames, end))
+    }
+
     fn frames(of: &Callstacks, id: u32) -> (Vec<u64>, bool) {
         match of.read(id) {
-            Published::Whole { frames, truncated } => (frames, truncated),
+            Published::Whole { frames, end } => (frames, end == End::Truncated),
             _ => panic!("stack {id} has no frames"),
         }
     }
@@ -212,13 +217,13 @@ mod tests {
     #[test]
     fn one_stack_has_one_id() {
         let t = table(1 << 10, 1 << 14);
-        let a = t.intern(&[1, 2, 3], false);
-        assert_eq!(t.intern(&[1, 2, 3], false), a);
+        let a = intern(&t, &[1, 2, 3], false);
+        assert_eq!(intern(&t, &[1, 2, 3], false), a);
         let others = [
-            t.intern(&[1, 2], false),
-            t.intern(&[1, 2, 3], true),
-            t.intern(&[3, 2, 1], false),
-            t.intern(&[], false),
+            intern(&t, &[1, 2], false),
+            intern(&t, &[1, 2, 3], true),
+            intern(&t, &[3, 2, 1], false),
+            intern(&t, &[], false),
         ];
         for (i, &o) in others.iter().enumerate() {
             assert!(o != a && !others[..i].contains(&o) && o != OTHER);
@@ -233,15 +238,15 @@ mod tests {
         let t = table(1 << 6, 1 << 14);
         let mut distinct = std::collections::HashSet::new();
         for i in 0..200u64 {
-            distinct.insert(t.intern(&[i], false));
+            distinct.insert(intern(&t, &[i], false));
         }
         assert!(distinct.contains(&OTHER));
         assert_eq!(distinct.len(), 65);
 
         let t = table(1 << 10, 10);
-        assert_ne!(t.intern(&[1; 8], false), OTHER);
-        assert_eq!(t.intern(&[2; 8], false), OTHER);
-        assert_eq!(t.intern(&[2; 8], false), OTHER, "and they stay it");
+        assert_ne!(intern(&t, &[1; 8], false), OTHER);
+        assert_eq!(intern(&t, &[2; 8], false), OTHER);
+        assert_eq!(intern(&t, &[2; 8], false), OTHER, "and they stay it");
     }
 
     #[test]
@@ -251,7 +256,7 @@ mod tests {
             let work: Vec<_> = (0..4)
                 .map(|_| {
                     scope.spawn(|| {
-                        (0..1000u64).map(|i| t.intern(&[i, i ^ 7, 9], false)).collect::<Vec<_>>()
+                        (0..1000u64).map(|i| intern(&t, &[i, i ^ 7, 9], false)).collect::<Vec<_>>()
                     })
                 })
                 .collect();

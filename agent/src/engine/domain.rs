@@ -34,7 +34,7 @@
 //! thread, and threads that only free, work as any others.
 
 use super::sampler::Rng;
-use super::sync::per_thread;
+use super::sync::{StartsAsZeros, per_thread};
 use heaptop_protocol::estimate::Interval;
 use std::cell::Cell;
 
@@ -43,36 +43,70 @@ pub const STOP_BYTES: u64 = 64 << 10;
 const RARE_STOP_BYTES: usize = 1 << 20;
 const FIRST_STOP_BYTES: u64 = 1 << 10;
 
+/// One sampled path in this many is timed.
+pub const TIMED: u8 = 16;
+
 /// No sampled byte ahead.
 const NEVER: u64 = u64::MAX;
-/// The number of a thread that has none yet.
-const NO_ID: u32 = u32::MAX;
 
 /// One thread's record. Only its own thread touches it; a signal handler that
 /// interrupts the slow path finds `busy` set and leaves the rest alone.
+///
+/// All zeros are a domain that has not started: see [`per_thread`].
+#[repr(C)]
 pub struct Domain {
     left: Cell<usize>,
     granted: Cell<u64>,
     beyond: Cell<u64>,
+    /// Most that is granted next; 0 before the first stop.
     stop_bytes: Cell<u64>,
     rng: Cell<Rng>,
     /// The profile's word as of the last stop; 0 before the first.
     word: Cell<u64>,
     lambda: Cell<f64>,
     ln_miss: Cell<f64>,
+    /// Its number plus one; 0 before it has one.
     id: Cell<u32>,
     /// The generation of the engine that gave it.
     generation: Cell<u32>,
     busy: Cell<bool>,
     agents: Cell<bool>,
+    /// Sampled paths until one is timed.
+    untimed: Cell<u8>,
 }
+
+// SAFETY: cells of numbers, for which all zeros are a value.
+unsafe impl StartsAsZeros for Domain {}
 
 per_thread! { static DOMAIN: Domain = Domain::new(); }
 
 /// The fast path of every allocation: true if the slow path must run.
+#[cfg(not(all(feature = "initial-exec", not(loom), target_arch = "x86_64", target_os = "linux")))]
 #[inline(always)]
 pub fn spend(bytes: usize) -> bool {
     DOMAIN.with(|d| d.spend(bytes))
+}
+
+/// The same for a shared object: three instructions, of which the linker makes the
+/// first a constant where the object turns out to be an executable.
+#[cfg(all(feature = "initial-exec", not(loom), target_arch = "x86_64", target_os = "linux"))]
+#[inline(always)]
+pub fn spend(bytes: usize) -> bool {
+    // SAFETY: subtracts from the first field of the calling thread's own domain, as
+    // `Domain::spend` does; the label's block only returns.
+    unsafe {
+        std::arch::asm!(
+            "mov {at}, qword ptr [rip + heaptop_DOMAIN@GOTTPOFF]",
+            "sub qword ptr fs:[{at} + {left}], {bytes}",
+            "jb {slow}",
+            at = out(reg) _,
+            bytes = in(reg) bytes,
+            left = const std::mem::offset_of!(Domain, left),
+            slow = label { return true },
+            options(nostack),
+        );
+    }
+    false
 }
 
 /// Runs `f` on the calling thread's domain. Never fails: it has no destructor.
@@ -106,19 +140,30 @@ impl Domain {
             left: Cell::new(0),
             granted: Cell::new(0),
             beyond: Cell::new(0),
-            stop_bytes: Cell::new(FIRST_STOP_BYTES),
+            stop_bytes: Cell::new(0),
             rng: Cell::new(Rng::UNSEEDED),
             word: Cell::new(0),
             lambda: Cell::new(0.0),
             ln_miss: Cell::new(0.0),
-            id: Cell::new(NO_ID),
+            id: Cell::new(0),
             generation: Cell::new(0),
             busy: Cell::new(false),
             agents: Cell::new(false),
+            untimed: Cell::new(0),
         }
     }
 
     /// The fast path: true if the slow path must run.
+    #[cfg(any(
+        test,
+        feature = "simulate",
+        not(all(
+            feature = "initial-exec",
+            not(loom),
+            target_arch = "x86_64",
+            target_os = "linux"
+        ))
+    ))]
     #[inline(always)]
     pub fn spend(&self, bytes: usize) -> bool {
         let (left, reached) = self.left.get().overflowing_sub(bytes);
@@ -150,7 +195,7 @@ impl Domain {
 
     /// The thread's number, once [`Self::begin`] gave it one.
     pub fn id(&self) -> Option<u32> {
-        Some(self.id.get()).filter(|&id| id != NO_ID)
+        self.id.get().checked_sub(1)
     }
 
     /// Whether the thread has not stopped yet.
@@ -160,13 +205,13 @@ impl Domain {
 
     /// Whether its number is of the engine of this generation.
     pub fn is_of(&self, generation: u32) -> bool {
-        self.id.get() != NO_ID && self.generation.get() == generation
+        self.id.get() != 0 && self.generation.get() == generation
     }
 
     /// Gives the domain its number and its generator, before its first stop or free,
     /// or the first that an engine of another generation sees.
     pub fn begin(&self, id: u32, generation: u32, seed: u64) {
-        self.id.set(id);
+        self.id.set(id.wrapping_add(1));
         self.generation.set(generation);
         self.word.set(0);
         self.rng.set(Rng::seeded(seed, id));
@@ -196,12 +241,17 @@ impl Domain {
         self.granted.set(0);
     }
 
-    /// Bytes spent since the last stop, which ends here: for a free.
-    pub fn settle(&self) -> u64 {
-        let left = self.left.get() as u64;
-        let used = self.granted.get().wrapping_sub(left);
-        self.granted.set(left);
-        used
+    /// Bytes spent since the last stop: for a free.
+    pub fn used(&self) -> u64 {
+        self.granted.get().wrapping_sub(self.left.get() as u64)
+    }
+
+    /// Whether the sampled path at hand is one of those that are timed: one in
+    /// [`TIMED`].
+    pub fn is_timed(&self) -> bool {
+        let untimed = self.untimed.get();
+        self.untimed.set(if untimed == 0 { TIMED - 1 } else { untimed - 1 });
+        untimed == 0
     }
 
     /// Bytes spent since the last stop, before the block of `size` bytes that
@@ -264,7 +314,7 @@ impl Domain {
     }
 
     fn grant(&self, gap: u64) {
-        let stop = self.stop_bytes.get();
+        let stop = self.stop_bytes.get().max(FIRST_STOP_BYTES);
         self.stop_bytes.set((stop * 2).min(STOP_BYTES));
         let granted = gap.min(stop);
         self.granted.set(granted);

@@ -57,7 +57,7 @@ pub struct Header {
     pub clock: AtomicU64,
     /// Births and deaths are numbered through: the next number.
     pub seq: AtomicU64,
-    /// Blocks sampled.
+    /// Births that the agent's thread has taken up.
     pub samples: AtomicU64,
 }
 

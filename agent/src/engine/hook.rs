@@ -20,7 +20,7 @@
 use super::domain::{self, Domain, Hit};
 use super::sync::Ordering::Relaxed;
 use super::tracker::{Birth, Cause, Death, Taken};
-use super::unwind;
+use super::unwind::{self, Mark};
 use super::{Engine, sys};
 
 pub use super::domain::spend;
@@ -31,8 +31,9 @@ pub struct Stop {
     engine: Option<&'static Engine>,
     size: usize,
     hit: Option<Hit>,
-    /// G before the block.
-    clock: u64,
+    /// Bytes of this thread before the block, that are not on the clock yet.
+    used: u64,
+    /// When it began, where it is timed; else 0.
     entered_ns: u64,
 }
 
@@ -40,14 +41,16 @@ pub struct Stop {
 /// followed by [`Stop::end`]. `in_child` is given the engine of a forked child that
 /// has just been made here.
 pub fn stop(size: usize, settings: &crate::config::Builder, in_child: fn(&'static Engine)) -> Stop {
-    let passed = Stop { engine: None, size, hit: None, clock: 0, entered_ns: 0 };
+    let passed = Stop { engine: None, size, hit: None, used: 0, entered_ns: 0 };
     domain::here(|d| {
         if !d.enter() {
             d.refund(size);
             return passed;
         }
-        let _errno = sys::Errno::keep();
-        let (engine, started) = Engine::running_or_start(settings);
+        let (engine, started) = match Engine::running() {
+            Some(engine) => (Some(engine), false),
+            None => start(settings),
+        };
         let Some(engine) = engine else {
             // Off, or another thread is just starting it.
             if Engine::is_child() {
@@ -63,65 +66,82 @@ pub fn stop(size: usize, settings: &crate::config::Builder, in_child: fn(&'stati
         if started && engine.is_childs() {
             in_child(engine);
         }
-        let (clock, hit) = reach(engine, d, size);
-        let entered_ns = if hit.is_some() { sys::monotonic_ns() } else { 0 };
-        Stop { engine: Some(engine), size, hit, clock, entered_ns }
+        let (used, hit) = reach(engine, d, size);
+        let entered_ns = if hit.is_some() && d.is_timed() { sys::monotonic_ns() } else { 0 };
+        Stop { engine: Some(engine), size, hit, used, entered_ns }
     })
 }
 
-/// Domain `d` reaches a stop with a block of `size` bytes: G before the block, and
-/// whether it is sampled. Whoever then has the block books its bytes.
+#[cold]
+#[inline(never)]
+fn start(settings: &crate::config::Builder) -> (Option<&'static Engine>, bool) {
+    let _errno = sys::Errno::keep();
+    Engine::running_or_start(settings)
+}
+
+/// Domain `d` reaches a stop with a block of `size` bytes: its bytes before the block
+/// that are not on the clock yet, and whether the block is sampled.
 pub fn reach(engine: &Engine, d: &Domain, size: usize) -> (u64, Option<Hit>) {
     let used = if engine.begin_domain(d) { 0 } else { d.used_before(size) };
-    // The block's own bytes are booked once there is a block: a request that no
-    // memory can meet must not move the clock of the other threads, even for
-    // the moment until it fails.
-    let clock = engine.header.clock.fetch_add(used, Relaxed);
-    (clock.wrapping_add(used), d.stop(size, engine.rate()))
+    (used, d.stop(size, engine.rate()))
+}
+
+/// Puts `used` bytes on the clock, and a block of `size`; gives G before the block.
+/// Once there is a block, both in one step: a request that no memory can meet must not
+/// move the clock of the other threads, even for the moment until it fails.
+pub fn book(engine: &Engine, used: u64, size: u64) -> u64 {
+    engine.header.clock.fetch_add(used.wrapping_add(size), Relaxed).wrapping_add(used)
 }
 
 impl Stop {
     /// The real allocator has given `block`, or null. `mark` is that of
     /// the hook's own function, see [`unwind::mark`].
-    pub fn end(self, block: *mut u8, cause: Cause, replaces: u64, mark: usize) {
+    pub fn end(self, block: *mut u8, cause: Cause, replaces: u64, mark: &Mark) {
         let Some(engine) = self.engine else { return };
-        // Without a block the countdown need not be set back: gaps are memoryless.
-        if !block.is_null() && engine.is_here() {
-            engine.header.clock.fetch_add(self.size as u64, Relaxed);
-            if let Some(hit) = self.hit {
-                self.born(engine, hit, block as usize, cause, replaces, mark);
+        if engine.is_here() {
+            // Without a block the countdown need not be set back: gaps are memoryless.
+            let size = if block.is_null() { 0 } else { self.size as u64 };
+            let clock = book(engine, self.used, size);
+            if let Some(hit) = self.hit.filter(|_| !block.is_null()) {
+                self.born(engine, hit, block as usize, clock, cause, replaces, mark);
             }
         }
         domain::here(Domain::leave);
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn born(
         &self,
         engine: &Engine,
         hit: Hit,
         address: usize,
+        clock: u64,
         cause: Cause,
         replaces: u64,
-        mark: usize,
+        mark: &Mark,
     ) {
         let _errno = sys::Errno::keep();
-        let mut stack = unwind::Stack::new();
-        unwind::capture(&mut stack, mark, engine.depth);
+        engine.tracker.will_track(address);
+        let thread = domain::here(Domain::id).unwrap_or(0);
+        let stack = unwind::with_stack(mark, engine.depth, thread, |stack| {
+            // A signal handler that forked meanwhile has brought the child here too.
+            if engine.is_here() { engine.callstacks.intern(stack) } else { 0 }
+        });
         // The longest part is over. A signal handler that forked in it has brought the
         // child here too, and what follows is the parent's.
         if !engine.is_here() {
             return;
         }
         engine.tracker.birth(&Birth {
-            stack: engine.callstacks.intern(stack.frames(), stack.truncated()),
+            stack,
             id: engine.next_seq(),
             address,
             size: self.size as u64,
             n_samples: hit.n_samples,
-            ns: self.entered_ns,
-            clock: self.clock,
+            ns: sys::recently_ns(),
+            clock,
             interval: hit.interval.bytes(),
-            thread: domain::here(Domain::id).unwrap_or(0),
+            thread,
             cause,
             young: engine.nursery.is_young(self.size as u64),
             replaces,
@@ -143,14 +163,17 @@ pub fn death(engine: &Engine, d: &Domain, ns: u64) -> Death {
     // has interrupted it. Then the death is exact to a stop.
     let own = if d.enter() {
         engine.begin_domain(d);
-        let used = if d.is_new() { 0 } else { d.settle() };
+        let used = if d.is_new() { 0 } else { d.used() };
         d.leave();
         used
     } else {
         0
     };
+    // Read only: what this thread has not booked it books at its next stop. A birth
+    // that came before this free, on whatever thread, is on the clock that is read
+    // here, by the same order that brought the pointer.
     Death {
-        clock: engine.header.clock.fetch_add(own, Relaxed).wrapping_add(own),
+        clock: engine.header.clock.load(Relaxed).wrapping_add(own),
         seq: engine.next_seq(),
         ns,
         thread: d.id().unwrap_or(0),
@@ -158,7 +181,7 @@ pub fn death(engine: &Engine, d: &Domain, ns: u64) -> Death {
 }
 
 fn death_here(engine: &Engine) -> Death {
-    domain::here(|d| death(engine, d, sys::monotonic_ns()))
+    domain::here(|d| death(engine, d, sys::recently_ns()))
 }
 
 /// The block is about to go back to the allocator, or has been reallocated.

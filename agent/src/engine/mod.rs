@@ -61,8 +61,6 @@ const SHARE_OF_LIMIT: u64 = 16;
 /// With less than this share in bytes there is no profile.
 const LEAST_SHARE: u64 = 2 << 20;
 
-/// One sampled path in this many is timed.
-const TIMED: u64 = 16;
 /// What takes longer was not on the CPU meanwhile.
 const MOST_TIMED_NS: u64 = 50_000;
 
@@ -277,16 +275,24 @@ impl Engine {
 
     /// A thread's first stop, or free of a sampled block: gives it its number. True if
     /// that was so: nothing that it allocated before is on the clock.
+    #[inline]
     fn begin_domain(&self, domain: &Domain) -> bool {
         if domain.is_of(self.generation) {
             return false;
         }
+        self.begin(domain);
+        true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin(&self, domain: &Domain) {
+        let _errno = sys::Errno::keep();
         let id = self.domains.fetch_add(1, Relaxed).min(MAX_DOMAINS as u32 - 1);
         domain.begin(id, self.generation, self.seed);
         if let Some(slot) = self.tids.get(id as usize) {
             slot.store(sys::tid(), Relaxed);
         }
-        true
     }
 
     /// The kernel's numbers of all domains that have begun, by domain; 0 for one
@@ -296,17 +302,17 @@ impl Engine {
         self.tids.iter().take(begun).map(|t| t.load(Relaxed))
     }
 
-    /// A sampled path that began at `entered_ns` is at its end.
+    /// A sampled path that began at `entered_ns`, or is not timed, is at its end.
     fn took(&self, entered_ns: u64) {
-        if self.header.samples.fetch_add(1, Relaxed).is_multiple_of(TIMED) {
+        if entered_ns != 0 {
             let ns = sys::monotonic_ns().wrapping_sub(entered_ns).min(MOST_TIMED_NS);
-            self.cost_ns.fetch_add(ns.wrapping_mul(TIMED), Relaxed);
+            self.cost_ns.fetch_add(ns.wrapping_mul(u64::from(domain::TIMED)), Relaxed);
         }
     }
 
-    /// Blocks sampled, ever.
+    /// Blocks sampled, ever, as far as the agent's thread has taken them up.
     pub fn samples(&self) -> u64 {
-        self.header.samples.load(Relaxed)
+        self.header.samples.load(Relaxed) + self.tracker.lost()
     }
 
     /// Time spent in sampled paths, in nanoseconds: one in sixteen is timed.

@@ -50,7 +50,7 @@ fn allocate(settings: &Builder, size: usize, block: usize) -> bool {
             block as *mut u8,
             Cause::Malloc,
             0,
-            super::unwind::mark(),
+            &super::unwind::mark(),
         );
     }
     domain::here(domain::Domain::id).is_some()

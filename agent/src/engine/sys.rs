@@ -32,6 +32,36 @@ pub fn monotonic_ns() -> u64 {
     clock(libc::CLOCK_MONOTONIC)
 }
 
+/// The same, as of the last tick of the kernel's: up to 4 ms ago. A quarter of the
+/// price; there is one in each sampled birth and death, whose order and lifetimes are
+/// told by numbers and by the allocation clock.
+pub fn recently_ns() -> u64 {
+    #[cfg(target_os = "linux")]
+    return clock(libc::CLOCK_MONOTONIC_COARSE);
+    #[cfg(not(target_os = "linux"))]
+    monotonic_ns()
+}
+
+/// Has the cache lines of `what`, two at most, fetched: a hint, which costs nothing
+/// where it is wrong.
+#[inline(always)]
+pub fn prefetch<T>(what: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let at = std::ptr::from_ref(what).cast::<i8>();
+        // SAFETY: a hint, for which any address will do.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(at);
+            if size_of::<T>() > 64 {
+                _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(64));
+            }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = what;
+}
+
 /// Nanoseconds since 1970.
 pub fn unix_ns() -> u64 {
     clock(libc::CLOCK_REALTIME)

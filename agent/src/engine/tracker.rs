@@ -39,6 +39,7 @@
 use super::header::Header;
 use super::region::{Region, Zeroable};
 use super::sampled_set::{MAX_ENTRIES, SampledSet};
+use super::sys;
 use std::mem::offset_of;
 
 use super::sync::{
@@ -232,7 +233,9 @@ impl Tracker {
         self.lost.load(Relaxed)
     }
 
-    /// Tracked blocks that live.
+    /// Tracked blocks whose births were taken up, and whose entries were not given back
+    /// since. For the agent's thread, which alone counts: the others are spared a
+    /// counter that all of them write.
     pub fn live(&self) -> u32 {
         self.live.load(Relaxed)
     }
@@ -249,7 +252,10 @@ impl Tracker {
             let next = self.entries.get(index as usize)?.next.load(Relaxed);
             let new = (head >> 32).wrapping_add(1) << 32 | u64::from(next);
             match self.free.compare_exchange_weak(head, new, AcqRel, Acquire) {
-                Ok(_) => return Some(index),
+                Ok(_) => {
+                    self.expect(next);
+                    return Some(index);
+                }
                 Err(now) => head = now,
             }
         }
@@ -259,6 +265,27 @@ impl Tracker {
         }
         let index = self.used.fetch_add(1, Relaxed);
         ((index as usize) < self.entries.len()).then_some(index)
+    }
+
+    /// The entry of this link is likely the next to be taken: the agent's thread had it
+    /// last, on another core, and its lines take their time.
+    #[inline]
+    fn expect(&self, link: u32) {
+        if let Some((_, entry)) = self.linked(link) {
+            sys::prefetch(entry);
+        }
+    }
+
+    /// The entry in `index` will be looked at soon.
+    #[inline]
+    pub fn will_read(&self, index: u32) {
+        self.expect(index.wrapping_add(1));
+    }
+
+    /// The block at `address` is about to be tracked.
+    #[inline]
+    pub fn will_track(&self, address: usize) {
+        self.set.will_insert(address);
     }
 
     fn give_back(&self, index: u32) {
@@ -302,7 +329,6 @@ impl Tracker {
             self.lost.fetch_add(1, Relaxed);
             return false;
         }
-        self.live.fetch_add(1, Relaxed);
         let mut head = self.births.load(Relaxed);
         loop {
             entry.next_birth.store(head, Relaxed);
@@ -339,14 +365,14 @@ impl Tracker {
         // AcqRel, partner of `promote`: whoever comes second sees the first's clock.
         let before = entry.state.fetch_or(DYING, AcqRel);
         if before & DYING == MAJOR {
-            entry.flags.fetch_or(WAS_MAJOR_BIT, Relaxed);
+            // Whoever frees is the only one to write it.
+            entry.flags.store(entry.flags.load(Relaxed) | WAS_MAJOR_BIT, Relaxed);
         }
         let d = when();
         entry.died_seq.store(d.seq, Relaxed);
         entry.died_ns.store(d.ns, Relaxed);
         entry.died_clock.store(d.clock, Relaxed);
         entry.died_thread.store(d.thread, Relaxed);
-        self.live.fetch_sub(1, Relaxed);
         let mut head = self.deaths.load(Relaxed);
         loop {
             entry.next.store(head, Relaxed);
@@ -372,6 +398,7 @@ impl Tracker {
         let mut left = 2 * self.entries.len();
         while let Some((index, entry)) = self.linked(births).filter(|_| left > 0) {
             left -= 1;
+            self.live.store(self.live.load(Relaxed) + 1, Relaxed);
             births = entry.next_birth.load(Relaxed);
             birth(index, entry.state.load(Relaxed) >> STATE_BITS);
         }
@@ -461,7 +488,6 @@ impl Tracker {
         if self.set.remove(address, |i| i == index).is_none() {
             return false;
         }
-        self.live.fetch_sub(1, Relaxed);
         self.release(index);
         true
     }
@@ -501,6 +527,7 @@ impl Tracker {
         if let Some(entry) = self.entries.get(index as usize) {
             entry.known.store(0, Relaxed);
         }
+        self.live.store(self.live.load(Relaxed).wrapping_sub(1), Relaxed);
         self.give_back(index);
     }
 }

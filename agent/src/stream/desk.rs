@@ -244,7 +244,7 @@ impl Desk {
     }
 
     fn wait(&self) {
-        let timeout = match self.ledger.events().len() {
+        let timeout = match self.ledger.worked_off() {
             _ if self.ledger.has_more() => 0,
             0 => IDLE_MS,
             1..MANY => USUAL_MS,
@@ -325,8 +325,9 @@ impl Desk {
 
     fn do_books(&mut self) {
         let before = sys::thread_cpu_ns();
+        self.ledger.listen(!self.peers.is_empty());
         self.ledger.pass();
-        if !self.ledger.events().is_empty() {
+        if self.ledger.worked_off() > 0 {
             self.books_ns += sys::thread_cpu_ns().saturating_sub(before);
         }
     }

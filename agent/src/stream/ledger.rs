@@ -79,6 +79,8 @@ struct Waiting {
 const TICK_NS: u64 = 256;
 /// Births and deaths worked off in one pass.
 const MOST_A_PASS: usize = 16_384;
+/// So many before its turn an entry is fetched.
+const AHEAD: usize = 4;
 
 /// See the module.
 pub struct Ledger {
@@ -112,6 +114,10 @@ pub struct Ledger {
     taken: u64,
     done: u64,
     events: Vec<Event>,
+    /// Whether anybody wants them.
+    listened: bool,
+    /// Births and deaths of the last pass.
+    worked_off: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -155,6 +161,8 @@ impl Ledger {
             taken: 0,
             done: 0,
             events: Vec::new(),
+            listened: true,
+            worked_off: 0,
         })
     }
 
@@ -182,9 +190,14 @@ impl Ledger {
         let now = self.now();
         self.turn(self.engine.nursery.cycle(now.clock), now);
         let end = self.arrivals.len().min(self.next + self.most_a_pass);
+        self.worked_off = end - self.next;
         while self.next < end {
             let Arrival { index, dead, .. } = self.arrivals[self.next];
             self.next += 1;
+            // Written by other cores: this one waits for a line while it works.
+            if let Some(soon) = self.arrivals.get(self.next + AHEAD) {
+                self.engine.tracker.will_read(soon.index);
+            }
             if dead { self.death(index) } else { self.birth(index, now) }
         }
         if !self.has_more() {
@@ -205,6 +218,8 @@ impl Ledger {
             |index, seq| arrived.borrow_mut().push(Arrival { seq, index, dead: false }),
             |index, seq| arrived.borrow_mut().push(Arrival { seq, index, dead: true }),
         );
+        let births = self.arrivals.iter().filter(|a| !a.dead).count() as u64;
+        self.engine.header.samples.fetch_add(births, Relaxed);
         self.arrivals.sort_unstable_by_key(|a| a.seq);
     }
 
@@ -259,7 +274,13 @@ impl Ledger {
         }
         let record = self.record(b.stack);
         self.count_promoted(record, &weight(&b));
-        self.events.push(Event::Promote(Promote { at: now, id: BlockId(w.id) }));
+        self.tell(|| Event::Promote(Promote { at: now, id: BlockId(w.id) }));
+    }
+
+    fn tell(&mut self, event: impl FnOnce() -> Event) {
+        if self.listened {
+            self.events.push(event());
+        }
     }
 
     fn count_promoted(&mut self, record: usize, w: &Weight) {
@@ -284,18 +305,21 @@ impl Ledger {
         }
         r.changed = self.pass;
         self.unplaced += u64::from(record == 0);
-        self.events.push(Event::Alloc(Alloc {
-            at: Moment { seq: b.id, time_ns: self.since_start(b.ns), clock: b.clock },
-            thread: ThreadId(b.thread),
-            stack: StackId(record as u32),
-            size: b.size,
-            n_samples: b.n_samples,
-            interval: interval(&b),
-            cause: cause(b.cause),
-            address: b.address as u64,
-            young: b.young,
-            replaces: (b.replaces != 0).then_some(BlockId(b.replaces)),
-        }));
+        let time_ns = self.since_start(b.ns);
+        self.tell(|| {
+            Event::Alloc(Alloc {
+                at: Moment { seq: b.id, time_ns, clock: b.clock },
+                thread: ThreadId(b.thread),
+                stack: StackId(record as u32),
+                size: b.size,
+                n_samples: b.n_samples,
+                interval: interval(&b),
+                cause: cause(b.cause),
+                address: b.address as u64,
+                young: b.young,
+                replaces: (b.replaces != 0).then_some(BlockId(b.replaces)),
+            })
+        });
         if self.totals.in_use.bytes.sum > self.peak.bytes.sum {
             self.epoch += 1;
             self.peak = self.totals.in_use;
@@ -323,7 +347,7 @@ impl Ledger {
         if !was_major {
             if self.engine.nursery.cycle(d.clock) > born_in {
                 self.count_promoted(record, &w);
-                self.events.push(Event::Promote(Promote { at, id: BlockId(b.id) }));
+                self.tell(|| Event::Promote(Promote { at, id: BlockId(b.id) }));
             } else {
                 young = true;
                 if let Some(r) = self.records.get_mut(record) {
@@ -345,12 +369,9 @@ impl Ledger {
             self.totals.in_use.sub(&w);
             r.changed = self.pass;
         }
-        self.events.push(Event::Dealloc(Dealloc {
-            at,
-            id: BlockId(b.id),
-            thread: ThreadId(d.thread),
-            young,
-        }));
+        self.tell(|| {
+            Event::Dealloc(Dealloc { at, id: BlockId(b.id), thread: ThreadId(d.thread), young })
+        });
     }
 
     /// Keeps the peak's share of a record that is about to change.
@@ -422,7 +443,18 @@ impl Ledger {
         self.history.points()
     }
 
-    /// Events of the last pass.
+    /// Whether anybody wants the events of the passes to come: where nobody does, none
+    /// are made.
+    pub const fn listen(&mut self, listened: bool) {
+        self.listened = listened;
+    }
+
+    /// Births and deaths that the last pass has worked off.
+    pub const fn worked_off(&self) -> usize {
+        self.worked_off
+    }
+
+    /// Events of the last pass, if they were wanted.
     pub fn events(&self) -> &[Event] {
         &self.events
     }

@@ -13,8 +13,8 @@ use super::ledger::Ledger;
 use super::modules::Modules;
 use super::record::File;
 use super::threads::Threads;
-use crate::engine::Engine;
 use crate::engine::callstack::Published;
+use crate::engine::{Engine, unwind};
 use heaptop_protocol::callstack::{Callstack, End};
 use heaptop_protocol::event::{Batch, Event};
 use heaptop_protocol::frame;
@@ -311,13 +311,15 @@ impl Peer {
         while self.stacks < s.ledger.known() && self.waiting() < FULL {
             let id = StackId(self.stacks as u32);
             self.stacks += 1;
-            if let Published::Whole { frames, truncated } =
-                s.engine.callstacks.read(s.ledger.raw(id))
-            {
+            if let Published::Whole { frames, end } = s.engine.callstacks.read(s.ledger.raw(id)) {
                 self.tell(Callstack {
                     id,
                     frames: frames.into_iter().rev().map(unpack).collect(),
-                    end: if truncated { End::Truncated } else { End::Complete },
+                    end: match end {
+                        unwind::End::Complete => End::Complete,
+                        unwind::End::Truncated => End::Truncated,
+                        unwind::End::NoUnwindInfo => End::NoUnwindInfo,
+                    },
                 });
             }
         }

@@ -52,8 +52,9 @@ const _: () = {
     assert!(free == entry::FREE && young == entry::LIVES_YOUNG && major == entry::LIVES_MAJOR);
     assert!(dying == entry::DYING);
     assert!(born_young == entry::YOUNG as u64 && was_major == entry::WAS_MAJOR as u64);
-    let [published, truncated, len, first] = callstack::LAYOUT;
+    let [published, truncated, blind, len, first] = callstack::LAYOUT;
     assert!(published == place::PUBLISHED && truncated == place::TRUNCATED);
+    assert!(blind == place::NO_UNWIND_INFO);
     assert!(len == place::LEN_SHIFT as u64 && first == place::FIRST_SHIFT as u64);
 };
 const _: () = assert!(same(

@@ -13,13 +13,17 @@ fn table(slots: usize, words: usize) -> Arc<Callstacks> {
     Arc::new(Callstacks::new(&mut region, slots, words).unwrap())
 }
 
+fn intern(t: &Callstacks, frames: &[u64]) -> u32 {
+    t.intern(&Captured::of(frames, End::Complete))
+}
+
 /// What is published of a slot is one of the stacks, whole.
 fn look(t: &Callstacks, id: u32) -> Option<Vec<u64>> {
     match t.read(id) {
         Published::NotYet => None,
         Published::NoRoom => panic!("there is room for both"),
-        Published::Whole { frames, truncated } => {
-            assert!((frames == ONE || frames == TWO) && !truncated, "{frames:?}");
+        Published::Whole { frames, end } => {
+            assert!((frames == ONE || frames == TWO) && end == End::Complete, "{frames:?}");
             Some(frames)
         }
     }
@@ -32,11 +36,11 @@ fn stacks_are_stored_once_and_read_whole() {
         let t = table(2, 4);
         let other = {
             let t = t.clone();
-            thread::spawn(move || [t.intern(&TWO, false), t.intern(&ONE, false)])
+            thread::spawn(move || [intern(&t, &TWO), intern(&t, &ONE)])
         };
         let third = {
             let t = t.clone();
-            thread::spawn(move || t.intern(&ONE, false))
+            thread::spawn(move || intern(&t, &ONE))
         };
         for id in [1, 2] {
             look(&t, id);
@@ -56,15 +60,12 @@ fn one_of_two_finds_no_room() {
         let t = table(2, 2);
         let other = {
             let t = t.clone();
-            thread::spawn(move || t.intern(&TWO, false))
+            thread::spawn(move || intern(&t, &TWO))
         };
-        let one = t.intern(&ONE, false);
+        let one = intern(&t, &ONE);
         let two = other.join().unwrap();
         let whole = |id| matches!(t.read(id), Published::Whole { .. });
         assert!(whole(one) != whole(two), "{one} {two}");
-        assert_eq!(
-            [t.intern(&ONE, false), t.intern(&TWO, false)].map(whole),
-            [whole(one), whole(two)]
-        );
+        assert_eq!([intern(&t, &ONE), intern(&t, &TWO)].map(whole), [whole(one), whole(two)]);
     });
 }

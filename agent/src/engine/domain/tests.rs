@@ -17,7 +17,7 @@ fn run(d: &Domain, rate: Rate, sizes: impl Iterator<Item = usize>) -> (Vec<u64>,
             hits.extend(d.stop(size, rate).map(|h| h.n_samples));
         }
     }
-    (hits, clock + d.settle())
+    (hits, clock + d.used())
 }
 
 fn rate(r: u64) -> Rate {

@@ -10,9 +10,10 @@
 //! which the tables describe by expressions, is the kernel's and has a fixed
 //! layout: the interrupted registers lie where [`signal`] says.
 //!
-//! **The cache** is direct-mapped: two words a slot, the rule and the address
-//! xor-ed with it. Threads read and write them relaxed and without order; a torn
-//! pair does not give the address back and counts as a miss.
+//! **The cache** has two words a slot, the rule and the address xor-ed with it, and two
+//! slots beside each other for an address: two that share a place and are in one stack
+//! would otherwise be looked up by turns. Threads read and write them relaxed and
+//! without order; a torn pair does not give the address back and counts as a miss.
 //!
 //! **Reads** are of memory that is known to be readable: [`Readable`]. So a rule
 //! that is stale, of code that was unloaded and whose place was taken (until the
@@ -23,7 +24,7 @@
 //! above its control block and ends where the loader says.
 
 use super::readable::Readable;
-use super::{Stack, scratch};
+use super::{Mark, Stack, scratch};
 use crate::engine::sync::{
     AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
@@ -39,11 +40,29 @@ const SLOT_BITS: u32 = scaled(13, 1) as u32;
 const SLOTS: usize = 1 << SLOT_BITS;
 
 shared! {
-    static KEYS: [AtomicU64; SLOTS] = AtomicU64::new(0);
-    static RULES: [AtomicU64; SLOTS] = AtomicU64::new(0);
+    static CACHE: [Slot; SLOTS] = Slot { key: AtomicU64::new(0), rule: AtomicU64::new(0) };
 
     /// `_dl_find_object`, or 0 where there is none: see [`prime`].
     static FIND: AtomicUsize = AtomicUsize::new(0);
+}
+
+/// The rule of an address, and the two xor-ed.
+struct Slot {
+    key: AtomicU64,
+    rule: AtomicU64,
+}
+
+impl Slot {
+    #[inline]
+    fn of(&self, pc: usize) -> Option<Rule> {
+        let rule = self.rule.load(Relaxed);
+        (self.key.load(Relaxed) ^ rule == pc as u64).then_some(Rule(rule))
+    }
+
+    fn set(&self, key: u64, rule: u64) {
+        self.rule.store(rule, Relaxed);
+        self.key.store(key, Relaxed);
+    }
 }
 
 /// What `_dl_find_object` tells: glibc's `struct dl_find_object`.
@@ -63,17 +82,17 @@ type Find = unsafe extern "C" fn(usize, *mut Found) -> i32;
 /// How to go from a frame to its caller: bits 0–2 are flags, 8–31 the offset of
 /// the caller's stack pointer, 32–55 that of rbp's slot from there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Rule(u64);
+pub struct Rule(u64);
 
 impl Rule {
     /// No rule: the walk gives up.
     const NONE: Self = Self(1);
     /// The thread's first function.
-    const FIRST: Self = Self(2);
+    pub const FIRST: Self = Self(2);
     /// The return of a signal handler: the stack pointer is at its `ucontext`.
     const SIGNAL: Self = Self(3);
     /// Code without tables: no unwinder goes on from here.
-    const BLIND: Self = Self(32);
+    pub const BLIND: Self = Self(32);
     const VALID: u64 = 4;
     const FROM_RBP: u64 = 8;
     const RBP_SAVED: u64 = 16;
@@ -96,16 +115,35 @@ impl Rule {
         )
     }
 
-    const fn offset(self) -> isize {
+    #[inline(always)]
+    pub const fn offset(self) -> isize {
         (((self.0 << 32).cast_signed()) >> 40) as isize
     }
 
-    const fn rbp_slot(self) -> isize {
+    #[inline(always)]
+    pub const fn rbp_slot(self) -> isize {
         (((self.0 << 8).cast_signed()) >> 40) as isize
     }
 
     const fn has(self, flag: u64) -> bool {
         self.0 & flag != 0
+    }
+
+    /// Whether it is that of an ordinary frame, and no end.
+    #[inline(always)]
+    pub const fn is_plain(self) -> bool {
+        const ALL: u64 = 3 | Rule::VALID | Rule::BLIND.0 | Rule::EXACT;
+        self.0 & ALL == Self::VALID
+    }
+
+    #[inline(always)]
+    pub const fn is_from_rbp(self) -> bool {
+        self.has(Self::FROM_RBP)
+    }
+
+    #[inline(always)]
+    pub const fn is_rbp_saved(self) -> bool {
+        self.has(Self::RBP_SAVED)
     }
 }
 
@@ -200,19 +238,36 @@ const fn slot(pc: usize) -> usize {
 #[inline]
 fn cached(pc: usize, look_up: impl FnOnce() -> Rule) -> Rule {
     let at = slot(pc);
-    let known = RULES[at].load(Relaxed);
-    if KEYS[at].load(Relaxed) ^ known == pc as u64 {
-        return Rule(known);
+    let (first, second) = (&CACHE[at], &CACHE[at ^ 1]);
+    if let Some(rule) = first.of(pc) {
+        return rule;
+    }
+    if let Some(rule) = second.of(pc) {
+        return rule;
     }
     let rule = look_up();
-    RULES[at].store(rule.0, Relaxed);
-    KEYS[at].store(pc as u64 ^ rule.0, Relaxed);
+    // What was there is perhaps wanted again soon.
+    second.set(first.key.load(Relaxed), first.rule.load(Relaxed));
+    first.set(pc as u64 ^ rule.0, rule.0);
     rule
 }
 
+/// The rule of `pc`. `find` is [`ready`]'s.
+#[inline(always)]
+pub fn rule(find: usize, pc: usize) -> Rule {
+    cached(pc, || look_up_elsewhere(find, pc))
+}
+
+#[cold]
+#[inline(never)]
+fn look_up_elsewhere(find: usize, pc: usize) -> Rule {
+    scratch::run(Rule::NONE, || look_up(find, pc))
+}
+
+/// Where the loader's function is, if there is one and [`prime`] has looked for it.
 #[inline]
-fn rule(find: usize, pc: usize) -> Rule {
-    cached(pc, || scratch::run(Rule::NONE, || look_up(find, pc)))
+pub fn ready() -> Option<usize> {
+    Some(FIND.load(Acquire)).filter(|&find| find != 0)
 }
 
 unsafe extern "C" {
@@ -236,37 +291,27 @@ fn stack_end(sp: usize) -> usize {
     unsafe { __libc_stack_end }
 }
 
-/// Adds the calling thread's return addresses to `stack`, as [`super::capture`]
-/// says; false if it met a frame for which there is no rule.
+/// Adds the calling thread's return addresses from `mark` on to `stack`, as
+/// [`super::capture`] says; false if it met a frame for which there is no rule.
 #[inline(never)]
-pub fn walk(stack: &mut Stack, inner: usize, depth: usize) -> bool {
-    let find = FIND.load(Acquire);
-    if find == 0 {
-        return false;
-    }
-    let (mut pc, mut sp, mut rbp): (usize, usize, usize);
-    // SAFETY: reads three registers.
-    unsafe {
-        std::arch::asm!("lea {}, [rip]", "mov {}, rsp", "mov {}, rbp",
-            out(reg) pc, out(reg) sp, out(reg) rbp, options(nostack, preserves_flags));
-    }
-    let (first, end) = (sp, stack_end(sp));
-    let mut readable = Readable::around(sp);
-    let done = frames(find, stack, [pc, sp, rbp], inner, depth, &mut readable);
-    readable.remember(first, end);
+pub fn walk(stack: &mut Stack, mark: &Mark, depth: usize) -> bool {
+    let Some(find) = ready() else { return false };
+    let mut readable = Readable::around(mark.sp);
+    let done = frames(find, stack, mark, depth, &mut readable);
+    readable.remember(mark.sp, stack_end(mark.sp));
     done
 }
 
-/// The frames from these registers on: pc, sp, rbp.
+/// The frames from these registers on.
 #[inline]
 fn frames(
     find: usize,
     stack: &mut Stack,
-    [mut pc, mut sp, mut rbp]: [usize; 3],
-    mut inner: usize,
+    mark: &Mark,
     depth: usize,
     readable: &mut Readable,
 ) -> bool {
+    let (mut pc, mut sp, mut rbp) = (mark.pc, mark.sp, mark.rbp);
     let mut word = |at: usize| {
         let sound = at.is_multiple_of(8) && readable.has(at);
         // SAFETY: the word is aligned, and lies in memory that can be read.
@@ -274,37 +319,36 @@ fn frames(
     };
     loop {
         let rule = rule(find, pc);
-        if rule == Rule::FIRST || rule == Rule::BLIND {
-            return true;
-        }
-        if rule == Rule::SIGNAL {
-            let [Some(at), Some(base), Some(top)] =
-                [signal::RIP, signal::RBP, signal::RSP].map(|offset| word(sp + offset))
-            else {
-                return stack.cut();
-            };
-            // Where it was interrupted, on another stack perhaps: the program's own.
-            (pc, rbp, sp, inner) = (at, base, top, 0);
-            // As if it were a return address: one is taken off again.
-            if !stack.push(pc + 1, depth) {
-                return true;
+        match rule {
+            Rule::FIRST => return true,
+            Rule::BLIND => return stack.ends_blind(),
+            Rule::SIGNAL => {
+                let [Some(at), Some(base), Some(top)] =
+                    [signal::RIP, signal::RBP, signal::RSP].map(|offset| word(sp + offset))
+                else {
+                    return stack.ends_blind();
+                };
+                // Where it was interrupted, on another stack perhaps: the program's own.
+                (pc, rbp, sp) = (at, base, top);
+                // As if it were a return address: one is taken off again.
+                if !stack.push(pc + 1, depth) {
+                    return true;
+                }
+                continue;
             }
-            continue;
-        }
-        if !rule.has(Rule::VALID) {
-            return false;
+            _ if !rule.has(Rule::VALID) => return false,
+            _ => {}
         }
         let from = if rule.has(Rule::FROM_RBP) { rbp } else { sp };
+        // Where the program switches stacks it may be below: each frame counts, so that
+        // their number is bounded.
         let caller_sp = from.wrapping_add_signed(rule.offset());
-        if caller_sp <= sp {
-            // On a stack that the program switched to: each frame counts from here on,
-            // so that their number is bounded.
-            inner = 0;
-        }
-        let Some(return_address) = word(caller_sp.wrapping_sub(8)) else { return stack.cut() };
+        let Some(return_address) = word(caller_sp.wrapping_sub(8)) else {
+            return stack.ends_blind();
+        };
         if rule.has(Rule::RBP_SAVED) {
             let Some(saved) = word(caller_sp.wrapping_add_signed(rule.rbp_slot())) else {
-                return stack.cut();
+                return stack.ends_blind();
             };
             rbp = saved;
         }
@@ -314,7 +358,7 @@ fn frames(
         sp = caller_sp;
         // It points behind the call, which may be the function's last instruction.
         let exact = usize::from(rule.has(Rule::EXACT));
-        if sp > inner && !stack.push(return_address + exact, depth) {
+        if !stack.push(return_address + exact, depth) {
             return true;
         }
         pc = return_address + exact - 1;
@@ -332,9 +376,9 @@ pub fn prime() {
 /// Empties the cache. A walk that runs meanwhile may put an old rule back; the
 /// next change of the loader's list empties it again.
 pub fn forget() {
-    for (key, rule) in KEYS.iter().zip(RULES.iter()) {
-        key.store(0, Relaxed);
-        rule.store(0, Relaxed);
+    for slot in &CACHE[..] {
+        slot.key.store(0, Relaxed);
+        slot.rule.store(0, Relaxed);
     }
 }
 

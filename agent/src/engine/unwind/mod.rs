@@ -4,7 +4,8 @@
 //! code without frame pointers either way:
 //!
 //! - [`cfi`], ours, for what compilers make of ordinary functions: a rule for each
-//!   return address, kept in a cache for the whole process;
+//!   return address, kept in a cache for the whole process; and [`memo`], which does
+//!   the same where nothing is out of the ordinary, and remembers the last stack;
 //! - [`portable`], libgcc's, ten to twenty times slower, for all else. Where the
 //!   first meets something that it does not handle, the stack is captured anew by
 //!   the second.
@@ -14,12 +15,15 @@ mod cfi;
 /// Elsewhere the portable way does it all.
 #[cfg(not(all(target_arch = "x86_64", target_env = "gnu")))]
 mod cfi {
-    pub fn walk(_: &mut super::Stack, _: usize, _: usize) -> bool {
+    pub fn walk(_: &mut super::Stack, _: &super::Mark, _: usize) -> bool {
         false
     }
     pub fn prime() {}
     pub fn forget() {}
 }
+pub mod fingerprint;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+mod memo;
 mod portable;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 mod readable;
@@ -29,22 +33,33 @@ mod scratch;
 /// Most frames that can be captured.
 pub const MAX_DEPTH: usize = 128;
 
+/// Why a stack ends where it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It reaches the thread's first function.
+    Complete,
+    /// There are more frames than were asked for.
+    Truncated,
+    /// What lies beyond has no tables, or cannot be read.
+    NoUnwindInfo,
+}
+
 /// Return addresses, innermost first.
 pub struct Stack {
     frames: [u64; MAX_DEPTH],
     len: usize,
-    truncated: bool,
+    end: End,
 }
 
 impl Stack {
     /// An empty one. A kibibyte: kept in one place and lent from there.
     pub const fn new() -> Self {
-        Self { frames: [0; MAX_DEPTH], len: 0, truncated: false }
+        Self { frames: [0; MAX_DEPTH], len: 0, end: End::Complete }
     }
 
     const fn clear(&mut self) {
         self.len = 0;
-        self.truncated = false;
+        self.end = End::Complete;
     }
 
     /// Innermost first.
@@ -52,14 +67,14 @@ impl Stack {
         self.frames.get(..self.len).unwrap_or(&[])
     }
 
-    /// Whether the thread's first function lies beyond.
-    pub const fn truncated(&self) -> bool {
-        self.truncated
+    /// Why it ends.
+    pub const fn end(&self) -> End {
+        self.end
     }
 
-    /// What lies beyond cannot be read: the stack is as whole as it will be.
-    const fn cut(&mut self) -> bool {
-        self.truncated = true;
+    /// What lies beyond is not known: the stack is as whole as it will be.
+    const fn ends_blind(&mut self) -> bool {
+        self.end = End::NoUnwindInfo;
         true
     }
 
@@ -73,41 +88,114 @@ impl Stack {
                 true
             }
             _ => {
-                self.truncated = true;
+                self.end = End::Truncated;
                 false
             }
         }
     }
 }
 
-/// Marks the frame of the calling function, which must not be inlined: by the stack
-/// pointer. The address of a variable would do, if it were always on the stack: a
-/// sanitizer may keep it elsewhere.
+/// A captured stack, as it is lent to who interns it.
+pub struct Captured<'a> {
+    frames: Frames<'a>,
+    /// Its fingerprint: [`fingerprint`].
+    pub print: u64,
+    /// Why it ends.
+    pub end: End,
+}
+
+enum Frames<'a> {
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    RootFirst(&'a [memo::Step]),
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    InnerFirst(&'a [memo::Step]),
+    Plain(&'a [u64]),
+}
+
+impl<'a> Captured<'a> {
+    /// Of these frames, innermost first.
+    pub fn of(frames: &'a [u64], end: End) -> Self {
+        let print = fingerprint::of(frames.iter().rev().copied(), frames.len(), end);
+        Self { frames: Frames::Plain(frames), print, end }
+    }
+
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    const fn root_first(steps: &'a [memo::Step], print: u64, end: End) -> Self {
+        Self { frames: Frames::RootFirst(steps), print, end }
+    }
+
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    const fn inner_first(steps: &'a [memo::Step], print: u64, end: End) -> Self {
+        Self { frames: Frames::InnerFirst(steps), print, end }
+    }
+
+    /// Its frames' number.
+    pub const fn len(&self) -> usize {
+        match self.frames {
+            #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+            Frames::RootFirst(steps) | Frames::InnerFirst(steps) => steps.len(),
+            Frames::Plain(frames) => frames.len(),
+        }
+    }
+
+    /// The frames, innermost first.
+    pub fn frames(&self) -> impl Iterator<Item = u64> {
+        (0..self.len()).filter_map(|at| match self.frames {
+            #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+            Frames::RootFirst(steps) => steps.iter().nth_back(at).map(|step| step.frame),
+            #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+            Frames::InnerFirst(steps) => steps.get(at).map(|step| step.frame),
+            Frames::Plain(frames) => frames.get(at).copied(),
+        })
+    }
+}
+
+/// The frame of a function: where it was executing, with which registers.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark {
+    /// An address in it.
+    pub pc: usize,
+    /// Its stack pointer there.
+    pub sp: usize,
+    /// And its rbp; on other machines 0.
+    pub rbp: usize,
+}
+
+/// Marks the frame of the calling function, which must not be inlined, and must not
+/// have returned where the mark is used.
 #[inline(always)]
-pub fn mark() -> usize {
-    let mark: usize;
+pub fn mark() -> Mark {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads a register.
-    unsafe {
-        std::arch::asm!("mov {}, rsp", out(reg) mark, options(nomem, nostack, preserves_flags));
+    {
+        let (pc, sp, rbp): (usize, usize, usize);
+        // SAFETY: reads three registers.
+        unsafe {
+            std::arch::asm!("lea {}, [rip]", "mov {}, rsp", "mov {}, rbp",
+                out(reg) pc, out(reg) sp, out(reg) rbp,
+                options(nomem, nostack, preserves_flags));
+        }
+        Mark { pc, sp, rbp }
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: reads a register.
-    unsafe {
-        std::arch::asm!("mov {}, sp", out(reg) mark, options(nomem, nostack, preserves_flags));
+    {
+        let sp: usize;
+        // SAFETY: reads a register.
+        unsafe {
+            std::arch::asm!("mov {}, sp", out(reg) sp, options(nomem, nostack, preserves_flags));
+        }
+        Mark { pc: 0, sp, rbp: 0 }
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
         let local = 0u8;
-        mark = &raw const *std::hint::black_box(&local) as usize;
+        Mark { pc: 0, sp: &raw const *std::hint::black_box(&local) as usize, rbp: 0 }
     }
-    mark
 }
 
 /// Puts the calling thread's return addresses into `stack`, innermost first, at
-/// most `depth` of them. The frame that was marked, and those below it, are left out.
+/// most `depth` of them, from the caller of the marked function on.
 #[inline(never)]
-pub fn capture(stack: &mut Stack, mark: usize, depth: usize) {
+pub fn capture(stack: &mut Stack, mark: &Mark, depth: usize) {
     stack.clear();
     if !cfi::walk(stack, mark, depth) {
         stack.clear();
@@ -115,23 +203,52 @@ pub fn capture(stack: &mut Stack, mark: usize, depth: usize) {
     }
 }
 
+/// Gives `then` the calling thread's stack from `mark` on, at most `depth` frames of
+/// it. `thread` is the thread's number, or any other.
+#[inline]
+pub fn with_stack<T>(
+    mark: &Mark,
+    depth: usize,
+    thread: u32,
+    then: impl Fn(&Captured<'_>) -> T,
+) -> T {
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    if let Some(told) = memo::capture(mark, depth, thread, &then) {
+        return told;
+    }
+    with_any_stack(mark, depth, then)
+}
+
+#[cold]
+#[inline(never)]
+fn with_any_stack<T>(mark: &Mark, depth: usize, then: impl Fn(&Captured<'_>) -> T) -> T {
+    let mut stack = Stack::new();
+    capture(&mut stack, mark, depth);
+    then(&Captured::of(stack.frames(), stack.end()))
+}
+
 /// Prepares both ways, outside of any allocation: once, before `main`.
 pub fn prime() {
     cfi::prime();
     let mut stack = Stack::new();
-    portable::walk(&mut stack, mark(), MAX_DEPTH);
-    capture(&mut stack, mark(), MAX_DEPTH);
+    portable::walk(&mut stack, &mark(), MAX_DEPTH);
+    capture(&mut stack, &mark(), MAX_DEPTH);
 }
 
 /// In a forked child: what other threads of the parent were at is free again.
 pub fn after_fork() {
     #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
-    scratch::after_fork();
+    {
+        scratch::after_fork();
+        memo::after_fork();
+    }
 }
 
 /// Code may have been unloaded: what is known of addresses is forgotten.
 pub fn forget() {
     cfi::forget();
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    memo::forget();
 }
 
 #[cfg(test)]
@@ -143,7 +260,7 @@ mod tests {
     fn at(depth: u32, limit: usize) -> Stack {
         if depth == 0 {
             let mut stack = Stack::new();
-            capture(&mut stack, mark(), limit);
+            capture(&mut stack, &mark(), limit);
             return stack;
         }
         black_box(at(black_box(depth) - 1, limit))
@@ -155,8 +272,8 @@ mod tests {
         cfi::prime();
         let inner = mark();
         let (mut ours, mut theirs) = (Stack::new(), Stack::new());
-        let done = cfi::walk(&mut ours, inner, depth);
-        portable::walk(&mut theirs, inner, depth);
+        let done = cfi::walk(&mut ours, &inner, depth);
+        portable::walk(&mut theirs, &inner, depth);
         (ours, done, theirs)
     }
 
@@ -193,7 +310,7 @@ mod tests {
                     let (ours, done, theirs) = both(limit);
                     assert!(done);
                     assert_eq!(ours.frames(), theirs.frames());
-                    assert_eq!(ours.truncated(), theirs.truncated());
+                    assert_eq!(ours.end(), theirs.end());
                     forget();
                 }
             });
@@ -215,7 +332,7 @@ mod tests {
         assert!(done);
         assert_eq!(ours.frames(), theirs.frames());
         let mut whole = Stack::new();
-        capture(&mut whole, mark(), MAX_DEPTH);
+        capture(&mut whole, &mark(), MAX_DEPTH);
         assert!(whole.frames().len() + 2 >= theirs.frames().len());
         assert!(whole.frames().len() > 8, "it goes through the signal frame");
     }
@@ -236,7 +353,7 @@ mod tests {
     fn frames_go_outward_and_the_agents_own_are_left_out() {
         let (shallow, deep) = (at(1, MAX_DEPTH), at(11, MAX_DEPTH));
         assert_eq!(deep.frames().len(), shallow.frames().len() + 10);
-        assert!(!deep.truncated());
+        assert_eq!(deep.end(), End::Complete);
         // The innermost eleven are the callers of the function with the mark: one
         // return address, repeated. Not one less: it is who allocated.
         let same = deep.frames().iter().take_while(|&&pc| pc == deep.frames()[0]).count();
@@ -249,9 +366,9 @@ mod tests {
     #[test]
     fn deep_stacks_are_cut_at_the_root() {
         let (whole, cut) = (at(40, MAX_DEPTH), at(40, 20));
-        assert!(cut.truncated());
+        assert_eq!(cut.end(), End::Truncated);
         assert_eq!(cut.frames(), &whole.frames()[..20]);
         let none = at(3, 0);
-        assert_eq!((none.frames().len(), none.truncated()), (0, true));
+        assert_eq!((none.frames().len(), none.end()), (0, End::Truncated));
     }
 }

@@ -5,7 +5,7 @@
 //! allocation. It is primed in the constructor, so that what it sets up once is
 //! not set up inside malloc.
 
-use super::Stack;
+use super::{Mark, Stack};
 use std::ffi::{c_int, c_void};
 
 #[repr(C)]
@@ -52,8 +52,8 @@ extern "C" fn frame(context: *mut Context, state: *mut c_void) -> c_int {
 
 /// Adds the calling thread's return addresses to `stack`, as [`super::capture`]
 /// says.
-pub fn walk(stack: &mut Stack, inner: usize, depth: usize) {
-    let mut state = State { stack, depth, inner };
+pub fn walk(stack: &mut Stack, mark: &Mark, depth: usize) {
+    let mut state = State { stack, depth, inner: mark.sp };
     // SAFETY: the callback has the type that is asked for, and `state` outlives
     // the call.
     unsafe { _Unwind_Backtrace(frame, (&raw mut state).cast()) };

@@ -13,17 +13,20 @@
 //!   to the end of the stack stays so as long as the thread lives. That is kept, so
 //!   that in general nothing is asked.
 
-use crate::engine::sync::per_thread;
+use crate::engine::sync::{StartsAsZeros, per_thread};
 use std::cell::Cell;
 
 const PAGE: usize = 4096;
 /// Pages in a row that are asked about: larger frames are jumped over.
 const REACH: usize = 64 * PAGE;
 
-per_thread! {
-    // From and to: this thread's own stack as far as it is known; empty at first.
-    static OWN: Cell<(usize, usize)> = Cell::new((0, 0));
-}
+/// From and to: a thread's own stack as far as it is known; empty at first.
+struct Own(Cell<(usize, usize)>);
+
+// SAFETY: two numbers.
+unsafe impl StartsAsZeros for Own {}
+
+per_thread! { static OWN: Own = Own(Cell::new((0, 0))); }
 
 const fn page(at: usize) -> usize {
     at & !(PAGE - 1)
@@ -45,6 +48,14 @@ fn can_be_read(at: usize) -> bool {
     asked == 0 || unsafe { *libc::__errno_location() } != libc::EFAULT
 }
 
+/// Where the calling thread's own stack ends, if `sp`, at which it is, lies in the part
+/// that is known: all from there to the end can be read. A multiple of 8.
+#[inline]
+pub fn own_end(sp: usize) -> Option<usize> {
+    let (from, to) = OWN.with(|own| own.0.get());
+    (from..to).contains(&sp).then_some(to)
+}
+
 /// A row of readable pages, that of the frame at hand among them.
 pub struct Readable {
     from: usize,
@@ -55,7 +66,7 @@ impl Readable {
     /// Around the stack pointer of the calling thread.
     #[inline]
     pub fn around(sp: usize) -> Self {
-        let (from, to) = OWN.with(Cell::get);
+        let (from, to) = OWN.with(|own| own.0.get());
         if (from..to).contains(&sp) {
             return Self { from, to };
         }
@@ -71,7 +82,7 @@ impl Readable {
     #[cold]
     #[inline(never)]
     fn find(&mut self, at: usize) -> bool {
-        let (from, to) = OWN.with(Cell::get);
+        let (from, to) = OWN.with(|own| own.0.get());
         while self.to <= at && at - self.to < REACH {
             if self.to == from {
                 self.to = to;
@@ -94,7 +105,7 @@ impl Readable {
     #[inline]
     pub fn remember(&mut self, sp: usize, end: usize) {
         if self.from == page(sp) && end.saturating_sub(self.to) < REACH && self.has(end - 1) {
-            OWN.with(|own| own.set((self.from, self.to)));
+            OWN.with(|own| own.0.set((self.from, self.to)));
         }
     }
 }

@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn work_is_done_on_another_stack() {
-        let there = run(0, mark);
+        let there = run(0, || mark().sp);
         let is_in = |at: &AtomicUsize| {
             let base = at.load(Relaxed);
             base != 0 && (base..base + BYTES).contains(&there)

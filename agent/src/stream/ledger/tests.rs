@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::{Builder, Settings};
 use crate::engine::tracker::Death;
+use crate::engine::unwind::{Captured, End};
 
 /// Books over an engine of their own, N = 1000, φ = 0, exact.
 struct Bench {
@@ -22,7 +23,7 @@ fn bench() -> Bench {
     let engine: &'static Engine = Box::leak(Box::new(Engine::with(&settings).unwrap()));
     // SAFETY: the engine is this test's own.
     let ledger = Ledger::new(engine, unsafe { engine.take_rest() }.unwrap()).unwrap();
-    Bench { ledger, engine, stack: engine.callstacks.intern(&[1, 2], false) }
+    Bench { ledger, engine, stack: engine.callstacks.intern(&Captured::of(&[1, 2], End::Complete)) }
 }
 
 impl Bench {
@@ -126,7 +127,7 @@ fn the_peak_keeps_its_table() {
     let mut b = bench();
     b.alloc(0x10, 100);
     b.alloc(0x20, 200);
-    b.stack = b.engine.callstacks.intern(&[3], false);
+    b.stack = b.engine.callstacks.intern(&Captured::of(&[3], End::Complete));
     b.alloc(0x30, 300);
     b.free(0x20);
     b.alloc(0x40, 50);
@@ -161,7 +162,7 @@ fn stacks_beyond_the_table_are_charged_to_the_others() {
     let mut b = bench();
     let room = b.ledger.records.len();
     for i in 0..room + 5 {
-        b.stack = b.engine.callstacks.intern(&[7, i as u64], false);
+        b.stack = b.engine.callstacks.intern(&Captured::of(&[7, i as u64], End::Complete));
         b.alloc(0x1000 + i * 16, 1);
     }
     b.ledger.pass();

@@ -1,4 +1,4 @@
-//! Threads that look up addresses of one slot of the cache, while it is emptied.
+//! Threads that look up addresses of one slot of the cache, and one that empties it.
 
 use super::*;
 use crate::engine::models::explore;
@@ -12,20 +12,31 @@ fn crowd() -> [(usize, Rule); 3] {
     )
 }
 
+fn ask((pc, rule): (usize, Rule)) {
+    assert_eq!(cached(pc, || rule), rule);
+}
+
 #[test]
 fn no_address_gets_the_rule_of_another() {
     let crowd = crowd();
-    explore("cfi: addresses of one slot, and forget", 2, move || {
-        let ask = move |i: usize| {
-            let (pc, rule) = crowd[i];
-            assert_eq!(cached(pc, || rule), rule);
-        };
-        let one = thread::spawn(move || ask(0));
-        let agent = thread::spawn(forget);
-        ask(1);
-        ask(2);
+    explore("cfi: addresses of one slot", 2, move || {
+        let one = thread::spawn(move || ask(crowd[0]));
+        ask(crowd[1]);
+        ask(crowd[2]);
         one.join().unwrap();
+        ask(crowd[0]);
+    });
+}
+
+#[test]
+fn forgetting_leaves_no_half_of_a_rule() {
+    let crowd = crowd();
+    explore("cfi: an address of a slot that is emptied", 2, move || {
+        ask(crowd[1]);
+        let agent = thread::spawn(forget);
+        ask(crowd[0]);
         agent.join().unwrap();
-        ask(0);
+        ask(crowd[0]);
+        ask(crowd[1]);
     });
 }

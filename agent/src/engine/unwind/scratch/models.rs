@@ -19,7 +19,7 @@ fn use_one(contents: &Contents) -> bool {
         // Only who has the stack looks where it is.
         let scratch = TAKEN[0].load(Relaxed) && {
             let base = AT[0].load(Relaxed);
-            base != 0 && (base..=base + BYTES).contains(&mark())
+            base != 0 && (base..=base + BYTES).contains(&mark().sp)
         };
         if scratch {
             // SAFETY: as above.

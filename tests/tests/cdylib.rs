@@ -1,0 +1,61 @@
+//! The engine in a shared object: no hook finds a thread-local of the engine's by a
+//! call of `__tls_get_addr`, which may allocate, and is slow. What the compiler made of
+//! it is disassembled and looked at.
+
+use std::path::Path;
+use std::process::Command;
+
+/// What a command prints, which must succeed.
+fn output(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|why| panic!("{command:?}: {why}"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {errors}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The shared object of `fixtures/cdylib`, built in a directory of its own.
+fn library() -> std::path::PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/cdylib/Cargo.toml");
+    // Beside the test's own: target/debug/deps/cdylib-….
+    let test = std::env::current_exe().expect("a test has a file");
+    let target = test.ancestors().nth(3).expect("target/debug/deps").join("cdylib");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--release", "--locked", "--manifest-path"]).arg(manifest);
+    output(cargo.arg("--target-dir").arg(&target));
+    target.join("release/libfixture_cdylib.so")
+}
+
+#[test]
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+fn no_hook_calls_for_a_thread_local() {
+    let library = library();
+    let told = output(Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(&library));
+    let relocations = output(Command::new("objdump").arg("-R").arg(&library));
+    // Where calls go that are not by way of the linkage table.
+    let slots: Vec<&str> = relocations
+        .lines()
+        .filter(|line| line.contains("__tls_get_addr"))
+        .filter_map(|line| line.split_whitespace().next())
+        .map(|address| address.trim_start_matches('0'))
+        .collect();
+    let (mut engine, mut hooks, mut elsewhere) = (0, 0, 0);
+    for function in told.split("\n\n") {
+        let Some(name) = function.lines().next().and_then(|line| line.split('<').nth(1)) else {
+            continue;
+        };
+        let calls = function.lines().any(|line| {
+            line.contains("<__tls_get_addr")
+                || line.contains("call") && slots.iter().any(|s| line.contains(&format!("# {s} ")))
+        });
+        let is_agents = name.contains("heaptop_agent");
+        let is_hook = name.starts_with("fixture_") || is_agents && name.contains("_slow");
+        let is_engine = is_agents && name.contains("engine");
+        hooks += usize::from(is_hook && function.contains("%fs:"));
+        engine += usize::from(is_engine);
+        elsewhere += usize::from(calls);
+        assert!(!calls || !(is_hook || is_engine), "{name} calls __tls_get_addr:\n{function}");
+    }
+    assert!(hooks >= 3, "the countdown of each hook is a thread's own: {hooks}");
+    assert!(engine >= 15, "these are the engine's functions: {engine}");
+    assert!(elsewhere > 0, "std's panics do call it, and that is seen");
+}

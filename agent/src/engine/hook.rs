@@ -138,7 +138,7 @@ impl Stop {
             address,
             size: self.size as u64,
             n_samples: hit.n_samples,
-            ns: sys::recently_ns(),
+            ns: sys::monotonic_ns(),
             clock,
             interval: hit.interval.bytes(),
             thread,
@@ -181,7 +181,7 @@ pub fn death(engine: &Engine, d: &Domain, ns: u64) -> Death {
 }
 
 fn death_here(engine: &Engine) -> Death {
-    domain::here(|d| death(engine, d, sys::recently_ns()))
+    domain::here(|d| death(engine, d, sys::monotonic_ns()))
 }
 
 /// The block is about to go back to the allocator, or has been reallocated.

@@ -32,16 +32,6 @@ pub fn monotonic_ns() -> u64 {
     clock(libc::CLOCK_MONOTONIC)
 }
 
-/// The same, as of the last tick of the kernel's: up to 4 ms ago. A quarter of the
-/// price; there is one in each sampled birth and death, whose order and lifetimes are
-/// told by numbers and by the allocation clock.
-pub fn recently_ns() -> u64 {
-    #[cfg(target_os = "linux")]
-    return clock(libc::CLOCK_MONOTONIC_COARSE);
-    #[cfg(not(target_os = "linux"))]
-    monotonic_ns()
-}
-
 /// Has the cache lines of `what`, two at most, fetched: a hint, which costs nothing
 /// where it is wrong.
 #[inline(always)]

@@ -48,12 +48,12 @@ fn what_is_no_trace_is_a_sentence() {
         path.display().to_string()
     };
     for (file, why) in [
-        (there("missing", b"") + ".ctf", "cannot be read: No such file"),
-        (directory.path().display().to_string(), "cannot be read: Is a directory"),
+        (there("missing", b"") + ".ctf", "there is no file"),
+        (directory.path().display().to_string(), "is a directory"),
         (there("empty.ctf", b""), "is empty"),
         ("/dev/null".into(), "is empty"),
-        (there("other", b"\x7fELF and more"), "is no trace"),
-        (there("short", b"\xc1"), "is no trace"),
+        (there("other", b"\x7fELF and more"), "neither a recording"),
+        (there("short", b"\xc1"), "neither a recording"),
         (there("first", &sample("garbage-413-1e4.ctf")[..40]), "ends inside a packet's header"),
     ] {
         let there = directory.path().join("out.ctf");

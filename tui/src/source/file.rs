@@ -52,7 +52,7 @@ impl std::fmt::Display for FileError {
             }
             Self::Foreign(path) => write!(
                 f,
-                "{} is no recording that heaptop knows: `heaptop record` makes one",
+                "{} is neither a recording of heaptop nor a trace of memtrace: `heaptop record` makes one",
                 path.display()
             ),
             Self::Unusable { path, why } => {
@@ -148,7 +148,7 @@ mod tests {
         std::fs::write(&path, b"").unwrap();
         assert!(sentence(&path).contains("is empty"), "{}", sentence(&path));
         std::fs::write(&path, b"\x7fELF and so on").unwrap();
-        assert!(sentence(&path).contains("no recording that heaptop knows"));
+        assert!(sentence(&path).contains("neither a recording of heaptop"));
         std::fs::write(&path, &recording::MAGIC[..5]).unwrap();
         assert!(sentence(&path).contains("breaks off"), "{}", sentence(&path));
         let mut newer = Vec::new();

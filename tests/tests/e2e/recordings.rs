@@ -357,7 +357,7 @@ fn the_viewer_records_and_opens_what_it_recorded() {
     assert_eq!(viewer.wait(), 0);
 
     let mut opened = Terminal::viewer(demo.directory(), &["open", &path]);
-    opened.wait_for("RECORDING");
+    opened.wait_for(" FILE ");
     opened.wait_for("while the target lived");
     opened.wait_for("fill_cache");
     opened.press("x");

@@ -6,7 +6,6 @@ use crate::export::{self, Request};
 use crate::query::{self, Callsites, Direction, NodeKey};
 use crate::session::Session;
 use crate::session::estimate::precision::Finer;
-use crate::session::figures::Estimate;
 use crate::view::format::{self, Rounding};
 
 /// So many rows around those that are seen are asked for at least.
@@ -171,20 +170,9 @@ impl App {
             Screen::Callers(c) => (&c.focus, c.direction, c.crumbs.clone()),
             _ => (&[], Direction::Callers, Vec::new()),
         };
-        let (metric, filter, when) = (self.metric, &self.question.filter, self.question.when);
-        let whole = query::tree(session, when, focus, direction, metric, filter, |_| false);
-        Request {
-            target: self.summary.target.clone(),
-            pid: self.summary.pid.unwrap_or(0),
-            metric,
-            focus: crumbs,
-            filter: filter.clone(),
-            total: whole.map_or(Estimate::Unknown, |n| n.cum),
-            interval_bytes: self.summary.interval_bytes,
-            uptime_minutes: self.summary.uptime_minutes.unwrap_or(0),
-            lost: self.live.lost(),
-            stacks: query::stacks(session, when, focus, direction, metric, filter),
-        }
+        let (metric, question) = (self.metric, &self.question);
+        let way = (focus, direction);
+        Request::of(session, question.when, way, metric, &question.filter, crumbs)
     }
 
     /// The list that is shown, or lies under the help.

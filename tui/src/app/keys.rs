@@ -85,7 +85,7 @@ pub enum TimeKey {
     End,
     /// It moves by itself, or stands still again.
     Play,
-    /// The highest moment, or back from there.
+    /// The highest moment.
     Peak,
     /// Now again.
     Now,

@@ -62,6 +62,15 @@ impl Times {
         self.playing
     }
 
+    /// To the highest moment.
+    pub fn to_peak(&mut self, when: When) {
+        *self = match when {
+            When::At(at) => Self { cursor: Some(at), ..Self::default() },
+            When::Peak => Self { peak: true, ..Self::default() },
+            When::Now | When::Range { .. } => Self::default(),
+        };
+    }
+
     /// What a key does.
     pub fn act(&mut self, key: TimeKey, span: Span) {
         match key {
@@ -70,7 +79,8 @@ impl Times {
             TimeKey::Begin => self.begin(span),
             TimeKey::End => self.end(span),
             TimeKey::Play => self.play(span),
-            TimeKey::Peak => *self = Self { peak: !self.peak, ..Self::default() },
+            // It is the session that knows where it is: see `to_peak`.
+            TimeKey::Peak => {}
             TimeKey::Now => *self = Self::default(),
         }
     }
@@ -147,17 +157,21 @@ mod tests {
     }
 
     #[test]
-    fn the_peak_is_left_by_any_other_moment() {
+    fn the_peak_is_a_moment_like_others_where_it_is_known() {
         let mut times = Times::default();
-        times.act(TimeKey::Peak, SPAN);
+        times.to_peak(When::At(20 * SECOND));
+        assert_eq!(times.when(Some(SPAN)), When::At(20 * SECOND));
+        times.act(TimeKey::Later, SPAN);
+        assert_eq!(times.when(Some(SPAN)), When::At(22 * SECOND));
+        times.to_peak(When::Peak);
         assert_eq!(times.when(Some(SPAN)), When::Peak);
-        times.act(TimeKey::Peak, SPAN);
-        assert_eq!(times.when(Some(SPAN)), When::Now);
         for key in [TimeKey::Earlier, TimeKey::Begin, TimeKey::Play, TimeKey::Now] {
             let mut times = Times { peak: true, ..Times::default() };
             times.act(key, SPAN);
             assert_ne!(times.when(Some(SPAN)), When::Peak, "{key:?}");
         }
+        times.to_peak(When::Now);
+        assert_eq!(times.when(Some(SPAN)), When::Now);
     }
 
     #[test]

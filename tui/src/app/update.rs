@@ -4,11 +4,11 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::backend::crossterm::EventHandler;
 use tui_input::{Input, InputRequest};
 
-use super::keys::{self, Action};
+use super::keys::{self, Action, TimeKey};
 use super::time::{Span, Times};
 use super::{App, Effect, Message, Prompt, Reading, Screen, Typed};
 use crate::export;
-use crate::query::{Column, Direction, Metric, Order, Question};
+use crate::query::{Column, Direction, Metric, Order, Question, When};
 use crate::session::Session;
 
 /// Longest filter that is taken, in characters.
@@ -150,6 +150,7 @@ impl App {
             Action::Finer => self.want_interval(true, session),
             Action::Coarser => self.want_interval(false, session),
             Action::Sampling => self.want_sampling(session),
+            Action::Time(TimeKey::Peak) => self.go_to_peak(session),
             Action::Time(key) => self.travel(session, |times, span| times.act(key, span)),
             Action::SortColumn => {
                 let at = self.columns.iter().position(|&c| c == self.question.sort).unwrap_or(0);
@@ -195,6 +196,16 @@ impl App {
             Action::Reset => self.reset(session),
         }
         Vec::new()
+    }
+
+    fn go_to_peak(&mut self, session: &Session) {
+        let when = session.peak_when();
+        self.times.to_peak(when);
+        if when == When::Now {
+            self.say("the highest moment is now".into());
+        }
+        self.dirty = true;
+        self.look(session);
     }
 
     /// To another moment, by the user's own doing: a paused screen goes there too.

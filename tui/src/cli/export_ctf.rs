@@ -75,7 +75,13 @@ fn write<T>(
     if there.as_ref().is_ok_and(fs::Metadata::is_dir) {
         return Err(Failure::Usage(format!("{} is a directory: name a file", output.display())));
     }
-    let written = if there.is_ok_and(|there| !there.is_file()) {
+    if there.as_ref().is_ok_and(fs::Metadata::is_file) {
+        return Err(Failure::Usage(format!(
+            "{} exists: move it away or choose another name",
+            output.display()
+        )));
+    }
+    let written = if there.is_ok() {
         File::options().write(true).open(output).and_then(|file| Ok(flushed(file, work)?.1))
     } else {
         atomically(output, work)

@@ -9,7 +9,7 @@ use crate::app::Options;
 use crate::source::file;
 use crate::terminal;
 
-/// Shows a recording on the same screens, as it was at its end.
+/// Shows a recording or a trace on the same screens, over all of its time.
 #[derive(Debug, Args)]
 pub(super) struct Open {
     /// The recording.

@@ -54,9 +54,14 @@ pub(super) struct Moment {
 }
 
 impl Moment {
+    /// Whether another moment than now is asked for.
+    const fn is_when(&self) -> bool {
+        self.at.is_some() || self.range.is_some()
+    }
+
     /// Whether anything but the usual is asked for.
     pub(super) const fn is_given(&self) -> bool {
-        self.at.is_some() || self.range.is_some() || !matches!(self.metric, Counted::InUseBytes)
+        self.is_when() || !matches!(self.metric, Counted::InUseBytes)
     }
 
     pub(super) fn metric(&self) -> Metric {
@@ -73,7 +78,7 @@ impl Moment {
     pub(super) fn when(&self, session: &Session) -> Result<When, Failure> {
         let resolved = match (&self.at, &self.range) {
             // The peak is told with its callstacks, also from before there was a viewer.
-            (Some(Time::Peak), _) => Ok(When::Peak),
+            (Some(Time::Peak), _) => Ok(session.peak_when()),
             (Some(at), _) => at.resolve(session).map(When::At),
             (None, Some(range)) => {
                 range.resolve(session).map(|(from_ns, to_ns)| When::Range { from_ns, to_ns })
@@ -106,6 +111,14 @@ enum Format {
 
 impl Report {
     pub(super) fn run(&self) -> Result<(), Failure> {
+        if self.view == View::Peak && self.moment.is_when() {
+            return Err(Failure::Usage("the peak is a moment: leave --at and --range out".into()));
+        }
+        if self.view != View::Callers && !self.focus.is_empty() {
+            return Err(Failure::Usage(
+                "--focus is for --view callers: --filter keeps some rows of other views".into(),
+            ));
+        }
         let session = load(&self.source)?;
         let asked = Asked {
             view: self.view,

@@ -18,11 +18,13 @@ use crate::report::text;
 use crate::session::Session;
 
 const DAY_NS: u64 = 86_400_000_000_000;
+/// Who came so early has seen all of it.
+const AT_ONCE_NS: u64 = 100_000_000;
 
 /// A moment that is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Time {
-    /// When the target started.
+    /// The first that is known.
     Start,
     /// The latest.
     End,
@@ -148,13 +150,16 @@ impl Time {
                 )
             })
         };
-        match self {
-            Self::Start => Ok(0),
+        let (first, _) = session.span().unwrap_or((0, end));
+        let at = match self {
+            Self::Start => return Ok(first),
             Self::End => Ok(end),
-            Self::Peak => session
-                .peak()
-                .map(|peak| peak.time_ns.min(end))
-                .ok_or_else(|| "no peak is known: name another moment".into()),
+            Self::Peak => {
+                return session
+                    .peak()
+                    .map(|peak| peak.time_ns.clamp(first, end))
+                    .ok_or_else(|| "no peak is known: name another moment".into());
+            }
             Self::After(ns) => Ok((*ns).min(end)),
             Self::Before(ns) => end.checked_sub(*ns).ok_or_else(|| {
                 format!(
@@ -185,7 +190,15 @@ impl Time {
                     }
                 })
             }
+        }?;
+        // An agent takes a moment to start: what was before is nothing.
+        if at.saturating_add(AT_ONCE_NS) < first {
+            let [at, first, end] = [at, first, end].map(text::elapsed);
+            return Err(format!(
+                "at {at} nobody watched: name a moment from {first} to {end}, and record what you want to look back at"
+            ));
         }
+        Ok(at.max(first))
     }
 }
 

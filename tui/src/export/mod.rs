@@ -41,6 +41,8 @@ pub struct Request {
     pub interval_bytes: Option<u32>,
     /// Minutes since the target's start.
     pub uptime_minutes: u64,
+    /// What moment or range is counted.
+    pub when: When,
     /// Samples' worth of events known to be lost.
     pub lost: u64,
     /// Stacks with their weights, root first.
@@ -75,6 +77,7 @@ impl Request {
             total: whole.map_or(Estimate::Unknown, |node| node.cum),
             interval_bytes: session.status().map(|status| status.interval.bytes()),
             uptime_minutes: at_ns / 60_000_000_000,
+            when,
             lost: losses.births.saturating_add(losses.stacks).saturating_add(losses.unsent),
             stacks: query::stacks(session, when, focus, direction, metric, filter),
         }
@@ -112,7 +115,17 @@ impl Request {
         if let Some(r) = self.interval_bytes {
             let _ = write!(line, " (95 %) · sampled {}", format::interval(r));
         }
-        let _ = write!(line, " · up {}", format::uptime(self.uptime_minutes));
+        let moment = |ns| format::moment(ns, 0);
+        let _ = match self.when {
+            When::Now => write!(line, " · up {}", format::uptime(self.uptime_minutes)),
+            When::At(at) => write!(line, " · at {}", moment(at)),
+            When::Range { from_ns, to_ns } => {
+                write!(line, " · from {} to {}", moment(from_ns), moment(to_ns))
+            }
+            When::Peak => {
+                write!(line, " · at the peak, up {}", format::uptime(self.uptime_minutes))
+            }
+        };
         if !self.filter.is_empty() {
             let _ = write!(line, " · filter “{}”", self.filter);
         }
@@ -257,6 +270,7 @@ mod tests {
             total: Estimate::Interval { value: 2048.0, low: 1900.0, high: 2200.0, samples: 9 },
             interval_bytes: Some(1024),
             uptime_minutes: 61,
+            when: When::Now,
             lost: 3,
             stacks: vec![(vec![label], 2048.0)],
         }
@@ -270,6 +284,10 @@ mod tests {
             r.subtitle(),
             "2.00 KiB ±8 % (95 %) · sampled 1 in 1 KiB · up 1 h 1 m · filter “x” · 3 events dropped"
         );
+        let of = |when| Request { when, ..request() }.subtitle();
+        assert!(of(When::At(3_250_000_000)).contains(" · at 3.2500 s · "));
+        let range = When::Range { from_ns: 0, to_ns: 61_000_000_000 };
+        assert!(of(range).contains(" · from 0.0000 s to 1 m 01.0000 s · "));
     }
 
     #[test]

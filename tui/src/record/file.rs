@@ -3,11 +3,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use heaptop_protocol::recording::{CHUNK, write_header};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use super::packing::Packer;
@@ -34,6 +35,11 @@ pub enum RecordError {
         /// Why.
         error: io::Error,
     },
+    /// Somebody else records into it.
+    Taken {
+        /// Which.
+        path: PathBuf,
+    },
     /// There is no thread for it.
     Thread(io::Error),
 }
@@ -47,6 +53,9 @@ impl std::fmt::Display for RecordError {
             Self::Create { path, error } => {
                 write!(f, "cannot record into {}: {error}", path.display())
             }
+            Self::Taken { path } => {
+                write!(f, "{} is being recorded into: name another file with -o", path.display())
+            }
             Self::Write { path, bytes, error } => {
                 let why = match Errno::from_io_error(error) {
                     Some(Errno::NOSPC) => "the disk is full".to_owned(),
@@ -54,11 +63,11 @@ impl std::fmt::Display for RecordError {
                     Some(Errno::FBIG) => "the file may not grow any more".to_owned(),
                     _ => error.to_string(),
                 };
-                write!(
-                    f,
-                    "the recording stopped, {why}: what {} holds so far, {bytes} bytes, can be opened",
-                    path.display()
-                )
+                write!(f, "cannot write {} any further: {why}", path.display())?;
+                if *bytes > 0 {
+                    write!(f, "; what is in it, {bytes} bytes, can be opened")?;
+                }
+                Ok(())
             }
             Self::Thread(error) => write!(f, "cannot record: no thread is to be had: {error}"),
         }
@@ -85,16 +94,21 @@ impl Output {
     pub(super) fn create(path: &Path, replace: bool, packer: Packer) -> Result<Self, RecordError> {
         let failed = |error| RecordError::Create { path: path.into(), error };
         let mut options = OpenOptions::new();
-        options.write(true);
+        // A recording says much of its program. A fifo that nobody reads is not waited at.
+        options.write(true).mode(0o600).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
         if replace {
-            options.create(true).truncate(true);
+            options.create(true).truncate(false);
         } else {
             options.create_new(true);
         }
         let file = options.open(path).map_err(failed)?;
-        // So that it is known that somebody works on it: see `seal`. Where there are no
-        // locks, it is not known.
-        let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        // One writer at a time. Where there are no locks, it is not known.
+        if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+            return Err(RecordError::Taken { path: path.into() });
+        }
+        if file.metadata().map_err(failed)?.is_file() {
+            file.set_len(0).map_err(failed)?;
+        }
         let mut output = Self {
             file,
             path: path.into(),

@@ -96,7 +96,12 @@ pub fn write(report: &Report, width: usize, out: &mut dyn Write) -> io::Result<(
             writeln!(out, "{}", line(&fitted))?;
         }
     } else {
-        writeln!(out, "nothing is known here")?;
+        let why = if report.heading.filter.is_empty() {
+            "nothing is known here"
+        } else {
+            "no row has this filter's text"
+        };
+        writeln!(out, "{why}")?;
     }
     if report.len > report.rows.len() {
         let (shown, len) = (format::grouped(report.rows.len()), format::grouped(report.len));

@@ -25,7 +25,7 @@ fn sum() -> [Cell; 2] {
 
 /// Makes the report.
 pub fn report(session: &Session, asked: &Asked) -> Result<Report, String> {
-    let when = if asked.view == View::Peak { When::Peak } else { asked.when };
+    let when = if asked.view == View::Peak { session.peak_when() } else { asked.when };
     let when = when.until(session.now_ns());
     let asked = &Asked { when, ..asked.clone() };
     let mut report = match asked.view {

@@ -30,7 +30,7 @@ pub fn title(app: &App, area: Rect, frame: &mut Frame) {
         Some(Reading::Percent(percent)) => {
             states.push(format!(" READING {percent} % ").reversed().bold());
         }
-        Some(Reading::Done) => states.push(badge("RECORDING")),
+        Some(Reading::Done) => states.push(badge("FILE")),
         None => {}
     }
     if app.paused() {

@@ -161,7 +161,8 @@ impl Table {
             // Too few at the outset to tell anything from one half.
             Some(0) if steps[0].before.could_be_half(true) => 0.0,
             Some(i) => steps[i].where_half_is(|curve| curve.could_be_half(true)),
-            None => last.end,
+            // All that is known of who was followed longest is the bucket.
+            None => last.begin,
         };
         let Some(at) = steps.iter().position(|s| s.after.survival <= 0.5) else {
             // Above one half to the end; how far that is sure depends on how many.

@@ -92,13 +92,21 @@ fn a_trace_is_there_as_a_whole() {
     let name = out.display().to_string();
     fs::write(&out, "an older one").unwrap();
     let from = path("garbage-413-1e4.ctf");
-    let output = heaptop(&["export", &from, "--format", "ctf", "-o", &name]);
+    let export = || heaptop(&["export", &from, "--format", "ctf", "-o", &name]);
+    // What is there is somebody's, above all where it is the trace itself.
+    let output = export();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(sentence(&output).contains("out.ctf exists: move it away"));
+    assert_eq!(fs::read(&out).unwrap(), b"an older one");
+    fs::remove_file(&out).unwrap();
+    let output = export();
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
     let written = fs::read(&out).unwrap();
     assert_eq!(dumped(&written), dumped(&sample("garbage-413-1e4.ctf")));
     let standard = heaptop(&["export", &from, "--format", "ctf", "-o", "-"]);
     assert!(standard.stdout == written && standard.stderr.is_empty());
     // Of several domains one stream: what is lost is said.
+    fs::remove_file(&out).unwrap();
     let output =
         heaptop(&["export", &path("multidomain-530-begin.ctf"), "--format", "ctf", "-o", &name]);
     assert_eq!(output.status.code(), Some(0));

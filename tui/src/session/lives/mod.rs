@@ -52,8 +52,9 @@ use intervals::Intervals;
 use std::collections::VecDeque;
 
 /// Most chunks of lives, as long as they follow each other in time.
-pub const MOST_CHUNKS: usize = 110;
-/// Most lives that are kept: 195 MB.
+pub const MOST_CHUNKS: usize = 90;
+/// Most lives that are kept: 160 MB, 49 minutes of 2,000 samples a second before the
+/// first thinning.
 pub const MOST: usize = MOST_CHUNKS * chunk::ROOM;
 /// Most beginnings of snapshots that are remembered; then every second one goes, and who
 /// was listed by it is taken to have been seen by the next.

@@ -220,7 +220,7 @@ impl Teller {
             _ => {
                 let within = if torn { " within a chunk" } else { "" };
                 format!(
-                    "the recording breaks off{within} at byte {}: whoever wrote it was killed, or is still writing",
+                    "the recording breaks off{within} at byte {}: whoever wrote it was killed, found no more room, or is still writing",
                     self.read
                 )
             }

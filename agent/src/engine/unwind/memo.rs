@@ -217,7 +217,9 @@ impl Room {
             let (mut base_slot, mut base_word) = (slot, address);
             if rule.is_rbp_saved() {
                 base_slot = caller_sp.wrapping_add_signed(rule.rbp_slot());
-                if base_slot.wrapping_sub(sp) >= end - sp || base_slot & 7 != 0 {
+                // Below the return address, as compilers have it: so what is compared later
+                // lies within the stack wherever the root's return address does.
+                if base_slot.wrapping_sub(sp) >= slot - sp || base_slot & 7 != 0 {
                     return None;
                 }
                 // SAFETY: as above.

@@ -11,7 +11,7 @@
 //! 2. **It ends with a sentence**, whatever the file holds: how the target ended, that
 //!    the file breaks off, or where it is damaged. What is sound before that is told.
 //! 3. **Names** that are in the file are believed. Where none were looked for when it was
-//!    recorded, by the agent alone, they are looked for now, as far as the very same binaries are
+//!    recorded, by the agent alone, they are found when it is opened, as far as the very same binaries are
 //!    still there: by build id, since anything may lie at their paths by now.
 
 mod names;

@@ -50,7 +50,14 @@ impl Fixture {
     /// An agent of `orders-api`, greeted, its empty snapshot taken, sampling 1 in
     /// `interval` bytes, one second after its start.
     pub fn new(interval: u64) -> Self {
-        let mut fixture = Self {
+        let mut fixture = Self::unattached(interval);
+        fixture.attach();
+        fixture
+    }
+
+    /// The same, before anybody came.
+    pub fn unattached(interval: u64) -> Self {
+        Self {
             session: Session::new(),
             interval: Interval::new(interval).unwrap(),
             coarsest: Interval::EXACT,
@@ -68,20 +75,27 @@ impl Fixture {
             peak_bytes: 0.0,
             holds_peak: false,
             defined: Vec::new(),
-        };
-        fixture.session.apply(Input::Connection(Connection::Connected));
-        fixture.say(fixture.hello());
-        fixture.say(Module {
+        }
+    }
+
+    /// Comes: what happened until then is known by its totals, and by who lives.
+    pub fn attach(&mut self) {
+        self.session = Session::new();
+        self.session.apply(Input::Connection(Connection::Connected));
+        self.say(self.hello());
+        self.say(Module {
             id: ModuleId(1),
             path: PROGRAM.into(),
             build_id: vec![1, 2, 3],
             load_bias: 0,
             range: (0x1000, 0x10_0000),
         });
-        fixture.say(Thread { id: ThreadId(1), tid: 4711, name: "orders".into() });
-        fixture.snapshot();
-        fixture.report();
-        fixture
+        self.say(Thread { id: ThreadId(1), tid: 4711, name: "orders".into() });
+        for input in self.defined.clone() {
+            self.session.apply(input);
+        }
+        self.snapshot();
+        self.report();
     }
 
     /// Its greeting.

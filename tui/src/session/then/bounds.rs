@@ -27,9 +27,10 @@ pub struct Bounds {
     pub trend_us: u64,
     /// Who is followed for his lifetime is so from here on at the earliest.
     pub followed_us: u64,
-    /// Minor blocks whose cycle ended after this G are counted, and
-    pub cycles_after: u64,
-    /// those until this.
+    /// Minor blocks born from this G on are counted. Of those born before it in a cycle
+    /// that was not over nobody told who had died: the rest would be promoted too often.
+    pub minor_from: u64,
+    /// Of them those whose cycle ended until this.
     pub cycles_until: u64,
     cycle: Cycle,
     /// What is known at all.
@@ -99,7 +100,7 @@ impl Bounds {
             window_us: window_ns / 1000,
             trend_us: trend_ns.min(end_ns) / 1000,
             followed_us: from_ns.unwrap_or(0) / 1000,
-            cycles_after: if from_ns.is_some() { 0 } else { base.map_or(0, |base| base.clock) },
+            minor_from: if from_ns.is_some() { 0 } else { base.map_or(0, |base| base.clock) },
             cycles_until: session.clock.at(end_ns).max(from_clock),
             cycle: if runtime || nursery == 0 {
                 Cycle::Runtime
@@ -149,8 +150,7 @@ impl Bounds {
         match self.cycle {
             Cycle::Runtime => decided,
             Cycle::Virtual { .. } => {
-                let end = self.cycle_end(born_clock);
-                self.cycles_after < end && end <= self.cycles_until
+                self.minor_from <= born_clock && self.cycle_end(born_clock) <= self.cycles_until
             }
         }
     }

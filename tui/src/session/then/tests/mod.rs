@@ -565,3 +565,29 @@ fn broken_pasts_do_no_harm() {
     let _ = query::growth(&f.session, 0, u64::MAX, "x");
     let _ = query::curve(&f.session);
 }
+
+/// Who died young before the viewer came, in a cycle that went on, was told by nobody.
+/// Then the others of that cycle say nothing of promotion either.
+#[test]
+fn of_a_cycle_that_was_under_way_nobody_is_counted() {
+    let mut f = Fixture::unattached(1);
+    let stack = f.stack(&["main", "site"]);
+    for i in 0..20 {
+        let id = f.alloc(stack, 1000);
+        if i % 2 == 0 {
+            f.free(id);
+        }
+    }
+    f.attach();
+    let promotion = |f: &Fixture| total(&f.session, When::At(f.time_ns)).promoted;
+    // The cycle turns; then one is of blocks of which all is known.
+    let big = f.stack(&["main", "big"]);
+    f.alloc(big, 4 << 20);
+    f.pass(1.0);
+    assert_eq!(promotion(&f), Ratio::Unknown);
+    let dead = f.alloc(stack, 1000);
+    f.free(dead);
+    f.alloc(big, 4 << 20);
+    f.pass(1.0);
+    assert!(same_share(promotion(&f), share(0.0, 1.0)), "{:?}", promotion(&f));
+}

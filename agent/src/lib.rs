@@ -52,6 +52,7 @@
 
 mod config;
 mod engine;
+mod notes;
 #[cfg(feature = "simulate")]
 #[doc(hidden)]
 pub mod simulate;
@@ -129,6 +130,27 @@ pub fn after_fork() -> Result<&'static Path, Off> {
         domain::here(domain::Domain::leave);
     }
     start()
+}
+
+/// A phase of the program begins, and the one before it ends: `"startup"`, `"serving"`.
+/// The viewer shows them, and tables of one phase alone. An empty name is the end of the
+/// last one. Names are cut at 200 bytes.
+///
+/// False if it is not noted: there is no agent, or dozens wait for it already. Never
+/// blocks.
+pub fn phase(name: &str) -> bool {
+    notes::note(notes::Kind::Phase, name)
+}
+
+/// Gives this moment a name, for all viewers. As [`phase`].
+pub fn mark(label: &str) -> bool {
+    notes::note(notes::Kind::Mark, label)
+}
+
+/// Says what this process is, in a few words: its shard, its customer, its input.
+/// Replaces what was said before. As [`phase`].
+pub fn context(label: &str) -> bool {
+    notes::note(notes::Kind::Context, label)
 }
 
 /// Starts the agent's thread. The calling thread is in the engine.

@@ -86,6 +86,21 @@ pub fn reach(engine: &Engine, d: &Domain, size: usize) -> (u64, Option<Hit>) {
     (used, d.stop(size, engine.rate()))
 }
 
+/// G now, exact for domain `d`.
+pub fn clock(engine: &Engine, d: &Domain) -> u64 {
+    // Inside the engine the countdown is not ours to touch: a signal handler
+    // has interrupted it, or a callback runs. Then it is exact to a stop.
+    let own = if d.enter() {
+        engine.begin_domain(d);
+        let used = if d.is_new() { 0 } else { d.used() };
+        d.leave();
+        used
+    } else {
+        0
+    };
+    engine.header.clock.load(Relaxed).wrapping_add(own)
+}
+
 /// Puts `used` bytes on the clock, and a block of `size`; gives G before the block.
 /// Once there is a block, both in one step: a request that no memory can meet must not
 /// move the clock of the other threads, even for the moment until it fails.
@@ -159,25 +174,10 @@ pub fn take(address: usize) -> Option<Taken> {
 
 /// A death by the hand of domain `d`, at `ns` on the monotonic clock.
 pub fn death(engine: &Engine, d: &Domain, ns: u64) -> Death {
-    // Inside the engine the countdown is not ours to touch: a signal handler
-    // has interrupted it. Then the death is exact to a stop.
-    let own = if d.enter() {
-        engine.begin_domain(d);
-        let used = if d.is_new() { 0 } else { d.used() };
-        d.leave();
-        used
-    } else {
-        0
-    };
     // Read only: what this thread has not booked it books at its next stop. A birth
     // that came before this free, on whatever thread, is on the clock that is read
     // here, by the same order that brought the pointer.
-    Death {
-        clock: engine.header.clock.load(Relaxed).wrapping_add(own),
-        seq: engine.next_seq(),
-        ns,
-        thread: d.id().unwrap_or(0),
-    }
+    Death { clock: clock(engine, d), seq: engine.next_seq(), ns, thread: d.id().unwrap_or(0) }
 }
 
 fn death_here(engine: &Engine) -> Death {

@@ -167,7 +167,7 @@ impl Ledger {
     }
 
     /// In whole ticks: what is finer is noise, and would be a fifth of a recording.
-    fn since_start(&self, monotonic_ns: u64) -> u64 {
+    pub fn since_start(&self, monotonic_ns: u64) -> u64 {
         monotonic_ns.saturating_sub(self.engine.started_ns) & !(TICK_NS - 1)
     }
 

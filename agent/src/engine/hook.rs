@@ -18,6 +18,7 @@
 //! stack can be read, in general once a page.
 
 use super::domain::{self, Domain, Hit};
+use super::profiles::Shares;
 use super::sync::Ordering::Relaxed;
 use super::tracker::{Birth, Cause, Death, Taken};
 use super::unwind::{self, Mark};
@@ -83,7 +84,7 @@ fn start(settings: &crate::config::Builder) -> (Option<&'static Engine>, bool) {
 /// that are not on the clock yet, and whether the block is sampled.
 pub fn reach(engine: &Engine, d: &Domain, size: usize) -> (u64, Option<Hit>) {
     let used = if engine.begin_domain(d) { 0 } else { d.used_before(size) };
-    (used, d.stop(size, engine.rate()))
+    (used, d.stop(size, engine.rate_of(d)))
 }
 
 /// G now, exact for domain `d`.
@@ -120,6 +121,13 @@ impl Stop {
             if let Some(hit) = self.hit.filter(|_| !block.is_null()) {
                 self.born(engine, hit, block as usize, clock, cause, replaces, mark);
             }
+            if engine.rate().is_profiled()
+                && engine.is_here()
+                && let Some(profiles) = engine.profiles()
+            {
+                let _errno = sys::Errno::keep();
+                domain::here(|d| profiles.at_stop(engine, d));
+            }
         }
         domain::here(Domain::leave);
     }
@@ -136,31 +144,50 @@ impl Stop {
         mark: &Mark,
     ) {
         let _errno = sys::Errno::keep();
+        let shares = if engine.rate().is_profiled() {
+            domain::here(|d| Shares::of(engine, d, hit))
+        } else {
+            Shares::stream(hit)
+        };
+        let (stream, depth) = (shares.stream, shares.depth(engine.depth));
+        if stream.is_none() && shares.profile.is_none() {
+            return;
+        }
         engine.tracker.will_track(address);
         let thread = domain::here(Domain::id).unwrap_or(0);
-        let stack = unwind::with_stack(mark, engine.depth, thread, |stack| {
+        let stack = unwind::with_stack(mark, depth, thread, |stack| {
+            shares.keep(stack);
             // A signal handler that forked meanwhile has brought the child here too.
-            if engine.is_here() { engine.callstacks.intern(stack) } else { 0 }
+            if stream.is_some() && engine.is_here() { engine.callstacks.intern(stack) } else { 0 }
         });
         // The longest part is over. A signal handler that forked in it has brought the
         // child here too, and what follows is the parent's.
         if !engine.is_here() {
             return;
         }
-        engine.tracker.birth(&Birth {
+        let (n_samples, interval) = stream.unwrap_or((0, hit.interval));
+        let birth = Birth {
             stack,
             id: engine.next_seq(),
             address,
             size: self.size as u64,
-            n_samples: hit.n_samples,
+            n_samples,
             ns: sys::monotonic_ns(),
             clock,
-            interval: hit.interval.bytes(),
+            interval: interval.bytes(),
             thread,
             cause,
             young: engine.nursery.is_young(self.size as u64),
             replaces,
-        });
+        };
+        match (&shares.profile, engine.profiles()) {
+            (Some(share), Some(profiles)) => domain::here(|d| {
+                profiles.birth(engine, d, share, &birth, stream.is_some());
+            }),
+            _ => {
+                engine.tracker.birth(&birth);
+            }
+        }
         engine.took(self.entered_ns);
     }
 }
@@ -187,14 +214,25 @@ fn death_here(engine: &Engine) -> Death {
 /// The block is about to go back to the allocator, or has been reallocated.
 pub fn freed(taken: Taken) {
     if let Some(engine) = Engine::running() {
-        let _errno = sys::Errno::keep();
-        engine.tracker.death(taken, || death_here(engine));
+        died(engine, taken, false);
     }
 }
 
-/// The reallocation failed: the block lives on.
+fn died(engine: &Engine, taken: Taken, lost: bool) {
+    let _errno = sys::Errno::keep();
+    let when = || death_here(engine);
+    match engine.profiles() {
+        None => engine.tracker.death(taken, when),
+        Some(profiles) => domain::here(|d| profiles.death(engine, d, taken, lost, when)),
+    }
+}
+
+/// The reallocation failed: the block lives on. Where its free would go unseen it dies
+/// for us now.
 pub fn kept(taken: Taken) {
-    if let Some(engine) = Engine::running() {
-        engine.tracker.put_back(taken, || death_here(engine));
+    if let Some(engine) = Engine::running()
+        && let Err(taken) = engine.tracker.put_back(taken)
+    {
+        died(engine, taken, true);
     }
 }

@@ -156,10 +156,12 @@ pub struct Counts {
     pub callbacks: AtomicU64,
     /// Of them, those that panicked.
     pub panics: AtomicU64,
+    /// Young blocks that were looked at for promotion.
+    pub looked_at: AtomicU64,
 }
 
 impl Counts {
-    fn all(&self) -> [&AtomicU64; 11] {
+    fn all(&self) -> [&AtomicU64; 12] {
         [
             &self.sampled,
             &self.tracked,
@@ -172,6 +174,7 @@ impl Counts {
             &self.lost,
             &self.callbacks,
             &self.panics,
+            &self.looked_at,
         ]
     }
 }
@@ -253,8 +256,9 @@ impl Core {
         self.cycle.store(0, Relaxed);
         let generation = (self.holders.load(Relaxed) >> 32) as u32;
         let generation = generation.wrapping_add(1);
-        self.phase.store(Phase::Sampling as u32, Release);
+        // In this order: a phase without holders is one that waits for its end.
         self.holders.store(u64::from(generation) << 32 | 1, Release);
+        self.phase.store(Phase::Sampling as u32, Release);
         generation
     }
 
@@ -274,6 +278,11 @@ impl Core {
             }
         }
         false
+    }
+
+    /// How many there are, at this moment.
+    pub fn holders(&self) -> u32 {
+        self.holders.load(Acquire) as u32
     }
 
     /// One holder more of whatever profile is here; its generation.

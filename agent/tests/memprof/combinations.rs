@@ -79,7 +79,12 @@ fn live(shared: &Shared) {
     turn();
     with(shared, |p| _ = p.poll());
     drop(kept);
-    with(shared, |p| _ = p.poll());
+    with(shared, |p| {
+        until("all blocks are told of", || {
+            p.poll();
+            p.stats().live == 0 && p.stats().waiting == 0
+        });
+    });
 }
 
 #[test]

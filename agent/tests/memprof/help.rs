@@ -172,6 +172,16 @@ pub fn beside() -> RwLockReadGuard<'static, ()> {
     SCOPES.read().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Waits until nothing of a profile is tracked: with Prompt another thread, at a stop of
+/// its own, may just be in the callback of a block that dies here.
+pub fn all_dead(profile: &Profile) {
+    until("all blocks are told of", || {
+        profile.poll();
+        let s = profile.stats();
+        s.live == 0 && s.waiting == 0
+    });
+}
+
 /// What must be so of the counts of a profile that nobody is at.
 pub fn adds_up(s: &Stats) {
     assert_eq!(s.sampled, s.tracked + s.refused + s.dropped + s.waiting, "{s:?}");

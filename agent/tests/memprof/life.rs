@@ -1,6 +1,6 @@
 //! A block's life as it is told: rows 3, 7, 8, 11, 28, 29.
 
-use crate::help::{NURSERY, Told, adds_up, block, exact, logged, prompt, turn};
+use crate::help::{NURSERY, Told, all_dead, adds_up, block, exact, logged, prompt, turn};
 use heaptop_agent::memprof::{Config, Delivery, Track};
 use std::collections::HashSet;
 
@@ -45,7 +45,7 @@ fn row_3_alloc_promote_dealloc_in_this_order_and_once() {
             told.extend(log.take());
         }
         kept.clear();
-        profile.poll();
+        all_dead(&profile);
         told.extend(log.take());
         let mut lives = [0; 3];
         for id in born(&told) {
@@ -116,20 +116,21 @@ fn row_7_a_profile_can_own_a_thread() {
 #[test]
 fn row_8_the_allocation_callback_runs_on_the_thread_that_allocates() {
     let _beside = crate::help::beside();
-    let (_profile, log) = logged(prompt(), &[1818]);
+    let (profile, log) = logged(prompt(), &[1818]);
     let (own, blocks) = heaptop_agent::spawn(|| {
         (std::thread::current().id(), (0..20).map(|_| block(1818)).collect::<Vec<_>>())
     })
     .join()
     .unwrap();
     drop(blocks);
+    all_dead(&profile);
     let told = log.take_ends();
     assert_eq!(told.len(), 40);
     for t in told {
         match t {
             Told::Alloc { thread, .. } => assert_eq!(thread, own),
-            Told::Dealloc { thread, .. } => assert_eq!(thread, std::thread::current().id()),
-            Told::Promote { .. } => {}
+            // May run on any; here it does but where another thread promotes just then.
+            Told::Dealloc { .. } | Told::Promote { .. } => {}
         }
     }
 }

@@ -56,7 +56,7 @@ fn row_6_a_panic_ends_the_tracking_of_its_block_and_nothing_else() {
             turn();
             profile.poll();
             drop(kept);
-            profile.poll();
+            crate::help::all_dead(&profile);
             let payloads = profile.take_panics();
             let said: Vec<_> =
                 payloads.iter().map(|p| p.downcast_ref::<String>().cloned()).collect();

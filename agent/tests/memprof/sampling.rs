@@ -107,6 +107,7 @@ fn row_4_what_is_refused_is_not_told_of_again() {
     let (profile, log) = logged(prompt(), &[1001]);
     let kept: Vec<_> = (0..50).map(|i| block(1001 + i % 2)).collect();
     drop(kept);
+    crate::help::all_dead(&profile);
     let told = log.take_ends();
     let of = |born: bool| {
         told.iter().filter(|t| matches!(t, Told::Alloc { .. }) == born).count()

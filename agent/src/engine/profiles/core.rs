@@ -298,11 +298,13 @@ impl Core {
 
     /// Gives the place back if nobody holds it any more. Runs the tracker's destructor.
     pub fn end(&self) -> bool {
-        if self.holders.load(Acquire) as u32 != 0
-            || !(self.move_on(Phase::Discarded, Phase::Making)
-                || self.move_on(Phase::Stopped, Phase::Making)
-                || self.move_on(Phase::Sampling, Phase::Making))
-        {
+        // Its last handle has discarded it.
+        if self.holders() != 0 || !self.move_on(Phase::Discarded, Phase::Making) {
+            return false;
+        }
+        // Another thread may have ended it in between, and the place be taken anew.
+        if self.holders() != 0 {
+            self.move_on(Phase::Making, Phase::Discarded);
             return false;
         }
         // SAFETY: there are no holders, and the phase was made Making by this thread.

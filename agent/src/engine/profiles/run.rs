@@ -12,7 +12,7 @@
 
 use super::claim::{
     BORN, CLAIMED, CLOSED, Claim, DEATH, DISCARD, DUE, DYING, FREED, HELD, LEDGER, LOST, MAJOR,
-    ONLY, PROMOTE, PROMOTED, QUEUED, RUNNING, YOUNG,
+    ONLY, PROMOTE, PROMOTED, QUEUED, RUNNING, VERSIONS, YOUNG,
 };
 use super::core::{Answer, Birth, Core, Data, Phase, What, lock};
 use super::{Profiles, Token};
@@ -266,12 +266,12 @@ impl Profiles {
                 return;
             }
             let place = claim.place.load(Relaxed);
-            let left = state & LEDGER;
+            let left = state & (LEDGER | VERSIONS);
             if claim.state.compare_exchange(state, left, AcqRel, Relaxed).is_ok() {
                 if state & ONLY != 0 {
                     self.only.fetch_sub(1, Relaxed);
                 }
-                if left == 0 {
+                if left & LEDGER == 0 {
                     engine.tracker.give_back(index);
                 }
                 self.release(place);

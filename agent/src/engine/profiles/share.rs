@@ -107,18 +107,19 @@ impl Profiles {
             core.counts.sampled.fetch_add(1, Relaxed);
         }
         let here = !terms.prompt || held || !std::thread::panicking();
-        let claimed = Cell::new(None);
         let room = streams || self.only.load(Relaxed) < self.most_only;
         let index = if room && here {
-            engine.tracker.birth_with(birth, streams, |index| {
-                let first = match (held, terms.prompt) {
-                    (true, _) => HELD,
-                    (_, true) => BORN | RUNNING,
-                    (_, false) => BORN | QUEUED,
-                };
-                self.fill(index, share, birth, streams, first);
-                claimed.set(Some(index));
-            })
+            let first = match (held, terms.prompt) {
+                (true, _) => HELD,
+                (_, true) => BORN | RUNNING,
+                (_, false) => BORN | QUEUED,
+            };
+            engine.tracker.birth_with(
+                birth,
+                streams,
+                |index| self.fill(index, share, birth, streams, first),
+                |index| self.empty(index, streams),
+            )
         } else if streams {
             // A callback that cannot run where it must is dropped; the stream's block is
             // not.
@@ -128,11 +129,6 @@ impl Profiles {
             None
         };
         let Some(index) = index else {
-            if let Some(claim) = claimed.get().and_then(|index| self.claim(index)) {
-                claim.state.store(0, Relaxed);
-                claim.drop_frames();
-                self.only.fetch_sub(u32::from(!streams), Relaxed);
-            }
             if !held {
                 core.counts.dropped.fetch_add(1, Relaxed);
             }
@@ -174,7 +170,15 @@ impl Profiles {
             | if streams { LEDGER } else { ONLY }
             | if birth.young { YOUNG } else { MAJOR };
         // Partner: the Acquire loads of who runs it.
-        claim.state.store(state, Release);
+        claim.state.store(state | claim.next_version(), Release);
+    }
+
+    /// The block found no room.
+    fn empty(&self, index: u32, streams: bool) {
+        let Some(claim) = self.claim(index) else { return };
+        claim.drop_frames();
+        claim.state.store(claim.next_version(), Relaxed);
+        self.only.fetch_sub(u32::from(!streams), Relaxed);
     }
 }
 

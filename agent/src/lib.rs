@@ -52,12 +52,15 @@
 
 mod config;
 mod engine;
+pub mod external;
 pub mod memprof;
 mod notes;
 #[cfg(feature = "simulate")]
 #[doc(hidden)]
 pub mod simulate;
+mod snapshot;
 mod stream;
+pub mod testing;
 
 #[cfg(fuzzing)]
 pub mod fuzzing;
@@ -71,6 +74,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub use memprof::spawn;
+pub use snapshot::{SnapshotError, snapshot};
 
 /// Why the program is not being profiled. The program is none the worse for it.
 #[derive(Debug, Clone, PartialEq, Eq)]

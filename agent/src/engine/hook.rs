@@ -21,8 +21,8 @@ use super::domain::{self, Domain, Hit};
 use super::profiles::Shares;
 use super::sync::Ordering::Relaxed;
 use super::tracker::{Birth, Cause, Death, Taken};
-use super::unwind::{self, Mark};
-use super::{Engine, sys};
+use super::unwind::{self, Captured, Mark};
+use super::{Engine, kinds, sys};
 
 pub use super::domain::spend;
 pub use super::sampled_set::may_hold;
@@ -36,6 +36,14 @@ pub struct Stop {
     used: u64,
     /// When it began, where it is timed; else 0.
     entered_ns: u64,
+}
+
+/// What a stop was for: a block of the allocator's, or memory outside the heap.
+struct Place {
+    /// 0: none.
+    address: usize,
+    /// Of what is outside.
+    kind: Option<usize>,
 }
 
 /// Begins an allocation of `size` bytes for which [`spend`] was true. Must be
@@ -113,13 +121,19 @@ impl Stop {
     /// The real allocator has given `block`, or null. `mark` is that of
     /// the hook's own function, see [`unwind::mark`].
     pub fn end(self, block: *mut u8, cause: Cause, replaces: u64, mark: &Mark) {
+        self.end_at(Place { address: block as usize, kind: None }, cause, replaces, mark);
+    }
+
+    fn end_at(self, place: Place, cause: Cause, replaces: u64, mark: &Mark) {
         let Some(engine) = self.engine else { return };
         if engine.is_here() {
             // Without a block the countdown need not be set back: gaps are memoryless.
-            let size = if block.is_null() { 0 } else { self.size as u64 };
+            // What lies outside the heap fills no nursery.
+            let inside = place.address != 0 && place.kind.is_none();
+            let size = if inside { self.size as u64 } else { 0 };
             let clock = book(engine, self.used, size);
-            if let Some(hit) = self.hit.filter(|_| !block.is_null()) {
-                self.born(engine, hit, block as usize, clock, cause, replaces, mark);
+            if let Some(hit) = self.hit.filter(|_| place.address != 0) {
+                self.born(engine, hit, place, clock, cause, replaces, mark);
             }
             if engine.rate().is_profiled()
                 && engine.is_here()
@@ -137,7 +151,7 @@ impl Stop {
         &self,
         engine: &Engine,
         hit: Hit,
-        address: usize,
+        Place { address, kind }: Place,
         clock: u64,
         cause: Cause,
         replaces: u64,
@@ -155,11 +169,15 @@ impl Stop {
         }
         engine.tracker.will_track(address);
         let thread = domain::here(Domain::id).unwrap_or(0);
-        let stack = unwind::with_stack(mark, depth, thread, |stack| {
+        let keep = |stack: &Captured<'_>| {
             shares.keep(stack);
             // A signal handler that forked meanwhile has brought the child here too.
             if stream.is_some() && engine.is_here() { engine.callstacks.intern(stack) } else { 0 }
-        });
+        };
+        let stack = match kind {
+            None => unwind::with_stack(mark, depth, thread, keep),
+            Some(kind) => unwind::with_stack_below(kinds::address(kind), mark, depth, keep),
+        };
         // The longest part is over. A signal handler that forked in it has brought the
         // child here too, and what follows is the parent's.
         if !engine.is_here() {
@@ -190,6 +208,28 @@ impl Stop {
         }
         engine.took(self.entered_ns);
     }
+}
+
+/// Memory outside the heap: a block of `bytes` bytes and of this kind, known by
+/// `address`. Whether it is sampled.
+#[inline(never)]
+pub fn external(engine: &'static Engine, bytes: usize, kind: usize, address: usize) -> bool {
+    if !spend(bytes) {
+        return false;
+    }
+    let mark = unwind::mark();
+    domain::here(|d| {
+        if !d.enter() {
+            d.refund(bytes);
+            return false;
+        }
+        let (used, hit) = reach(engine, d, bytes);
+        let stop = Stop { engine: Some(engine), size: bytes, hit, used, entered_ns: 0 };
+        let place = Place { address, kind: Some(kind) };
+        stop.end_at(place, Cause::External, 0, &mark);
+        // Left by `end_at`.
+        hit.is_some()
+    })
 }
 
 /// A free of, or a reallocation from, an address for which [`may_hold`] was

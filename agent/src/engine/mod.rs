@@ -30,6 +30,7 @@ pub mod callstack;
 pub mod domain;
 pub mod header;
 pub mod hook;
+pub mod kinds;
 #[cfg(all(test, loom))]
 mod models;
 pub mod nursery;

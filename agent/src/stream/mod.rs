@@ -22,7 +22,7 @@ mod history;
 pub(crate) mod ledger;
 mod modules;
 mod peer;
-mod record;
+pub(crate) mod record;
 mod remains;
 mod said;
 mod server;

@@ -5,7 +5,8 @@
 //! `dl_iterate_phdr` sees is copied into buffers made beforehand: the loader's
 //! lock is held there, and nothing may be allocated under it.
 
-use heaptop_protocol::callstack::{Frame, Module};
+use crate::engine::kinds;
+use heaptop_protocol::callstack::{EXTERNAL, Frame, Module};
 use heaptop_protocol::ids::ModuleId;
 use heaptop_protocol::remains::pack;
 use std::ffi::{CStr, c_int, c_void};
@@ -73,6 +74,17 @@ impl Modules {
         self.counts.1 != before.1
     }
 
+    /// The module that stands for a kind of memory outside the heap.
+    fn kind(&mut self, kind: &str) -> ModuleId {
+        let path = format!("{EXTERNAL}{kind}]");
+        if let Some(known) = self.known.iter().find(|m| m.path == path) {
+            return known.id;
+        }
+        let id = ModuleId(self.known.len() as u32 + 1);
+        self.known.push(Module { id, path, build_id: Vec::new(), load_bias: 0, range: (0, 0) });
+        id
+    }
+
     fn index_of(&mut self, raw: &Raw) -> usize {
         let build_id = &raw.build_id[..raw.build_id_len];
         let mut path = String::from_utf8_lossy(&raw.path[..raw.path_len]).into_owned();
@@ -104,7 +116,10 @@ impl Modules {
     }
 
     /// Where a return address lies, packed into a word.
-    pub fn place(&self, pc: u64) -> u64 {
+    pub fn place(&mut self, pc: u64) -> u64 {
+        if let Some(kind) = kinds::name(pc) {
+            return pack(Frame { module: self.kind(kind), offset: 0 });
+        }
         let after = self.loaded.partition_point(|&(start, _, _)| start < pc);
         let found = after.checked_sub(1).and_then(|i| self.loaded.get(i));
         match found {

@@ -279,7 +279,7 @@ impl Drop for File {
 }
 
 /// Bytes of the frames that go into one chunk.
-fn whole(frames: &[u8]) -> usize {
+pub fn whole(frames: &[u8]) -> usize {
     let mut end = 0;
     while let Some(length) = frames[end..].first_chunk().map(|b| u32::from_le_bytes(*b)) {
         let next = end + frame::HEADER + length as usize;

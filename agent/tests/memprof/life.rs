@@ -1,6 +1,6 @@
 //! A block's life as it is told: rows 3, 7, 8, 11, 28, 29.
 
-use crate::help::{NURSERY, Told, all_dead, adds_up, block, exact, logged, prompt, turn};
+use crate::help::{NURSERY, Told, adds_up, all_dead, block, exact, logged, prompt, turn};
 use heaptop_agent::memprof::{Config, Delivery, Track};
 use std::collections::HashSet;
 

@@ -9,6 +9,7 @@ mod cycles;
 mod domains;
 mod help;
 mod life;
+mod outside;
 mod panics;
 mod sampling;
 mod threads;

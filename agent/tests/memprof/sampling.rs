@@ -109,9 +109,7 @@ fn row_4_what_is_refused_is_not_told_of_again() {
     drop(kept);
     crate::help::all_dead(&profile);
     let told = log.take_ends();
-    let of = |born: bool| {
-        told.iter().filter(|t| matches!(t, Told::Alloc { .. }) == born).count()
-    };
+    let of = |born: bool| told.iter().filter(|t| matches!(t, Told::Alloc { .. }) == born).count();
     assert_eq!((of(true), of(false)), (25, 25), "one birth, one death of each that was kept");
     let stats = profile.stats();
     assert!(stats.refused >= 25 && stats.tracked == 25, "{stats:?}");

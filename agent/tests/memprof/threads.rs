@@ -58,10 +58,12 @@ fn row_10_a_callback_that_blocks_holds_up_no_other() {
     let profile = start(exact(), Pipes::new(met.clone())).unwrap();
     let kept = (block(1010), block(1011));
     std::thread::scope(|scope| {
-        let polls = || until("both meet", || {
-            profile.poll();
-            met.load(SeqCst) == 2
-        });
+        let polls = || {
+            until("both meet", || {
+                profile.poll();
+                met.load(SeqCst) == 2
+            })
+        };
         scope.spawn(polls);
         scope.spawn(polls);
     });
@@ -85,7 +87,8 @@ fn row_16_the_blocks_of_threads_that_ended_are_told_of() {
     let told = log.take();
     let born = told.iter().filter(|t| matches!(t, Told::Alloc { .. })).count();
     assert_eq!(born, THREADS);
-    let promoted = |told: &[Told]| told.iter().filter(|t| matches!(t, Told::Promote { .. })).count();
+    let promoted =
+        |told: &[Told]| told.iter().filter(|t| matches!(t, Told::Promote { .. })).count();
     let early = promoted(&told);
     // Their owners are gone; others have the cycle turn.
     crate::help::turn();

@@ -227,6 +227,27 @@ fn with_any_stack<T>(mark: &Mark, depth: usize, then: impl Fn(&Captured<'_>) -> 
     then(&Captured::of(stack.frames(), stack.end()))
 }
 
+/// The same with an address that stands innermost, of no code.
+#[cold]
+#[inline(never)]
+pub fn with_stack_below<T>(
+    innermost: u64,
+    mark: &Mark,
+    depth: usize,
+    then: impl Fn(&Captured<'_>) -> T,
+) -> T {
+    let mut stack = Stack::new();
+    capture(&mut stack, mark, depth.min(MAX_DEPTH - 1));
+    let (len, depth) = (stack.len, depth.min(MAX_DEPTH));
+    stack.frames.copy_within(..len, 1);
+    stack.frames[0] = innermost;
+    stack.len = (len + 1).min(depth);
+    if len + 1 > depth {
+        stack.end = End::Truncated;
+    }
+    then(&Captured::of(stack.frames(), stack.end()))
+}
+
 /// Prepares both ways, outside of any allocation: once, before `main`.
 pub fn prime() {
     cfi::prime();

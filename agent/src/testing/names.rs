@@ -1,0 +1,195 @@
+//! Names of functions of the running executable, for the messages of failed assertions.
+//!
+//! Read from its own symbol table, once, when somebody wants to see them: no dependency,
+//! no debug information, no inlined functions and no lines. A stripped executable has no
+//! names; then an address stands there.
+
+use heaptop_protocol::remains::u64_at;
+use std::collections::HashMap;
+
+const ELF: [u8; 5] = *b"\x7fELF\x02";
+const SYMTAB: u32 = 2;
+const FUNCTION: u8 = 2;
+
+/// What a callsite is never in: the agent, the standard library, the runtime.
+const NOT_THE_PROGRAMS: [&str; 10] = [
+    "heaptop_agent::",
+    "alloc::",
+    "core::",
+    "std::",
+    "hashbrown::",
+    "__rust",
+    "__rustc",
+    "_R",
+    "rust_",
+    "__libc",
+];
+
+/// Functions by address, and the callsites that were looked for.
+#[derive(Default)]
+pub struct Names {
+    read: bool,
+    /// (first address, one behind the last, name), in order.
+    functions: Vec<(u64, u64, String)>,
+    bias: u64,
+    known: HashMap<usize, Option<String>>,
+}
+
+impl Names {
+    /// The callsite of a callstack, which is root first.
+    pub fn callsite(&mut self, stack: &[usize]) -> String {
+        let mut innermost = None;
+        for &pc in stack.iter().rev() {
+            let Some(name) = self.function(pc) else {
+                innermost.get_or_insert_with(|| format!("{pc:#x}"));
+                continue;
+            };
+            if !is_librarys(&name) {
+                return name;
+            }
+            innermost.get_or_insert(name);
+        }
+        innermost.unwrap_or_else(|| "(no callstack)".into())
+    }
+
+    fn function(&mut self, pc: usize) -> Option<String> {
+        if !self.read {
+            self.read = true;
+            self.read();
+        }
+        let (functions, bias) = (&self.functions, self.bias);
+        self.known
+            .entry(pc)
+            .or_insert_with(|| {
+                // A return address points behind its call.
+                let at = (pc as u64).wrapping_sub(bias).wrapping_sub(1);
+                let after = functions.partition_point(|(start, _, _)| *start <= at);
+                let (_, end, name) = functions.get(after.checked_sub(1)?)?;
+                (at < *end).then(|| demangled(name))
+            })
+            .clone()
+    }
+
+    /// Whatever is wrong with the file, there are no names then.
+    fn read(&mut self) {
+        let Ok(file) = std::fs::read("/proc/self/exe") else { return };
+        if file.get(..5) != Some(&ELF[..]) {
+            return;
+        }
+        self.functions = functions(&file);
+        self.functions.sort_unstable();
+        // Where the entry is and where the file says it is: the executable's bias.
+        // SAFETY: no memory involved.
+        let entry = unsafe { libc::getauxval(libc::AT_ENTRY) };
+        self.bias = entry.wrapping_sub(u64_at(&file, 24));
+    }
+}
+
+fn functions(file: &[u8]) -> Vec<(u64, u64, String)> {
+    let u16_at = |at: usize| file.get(at..at + 2).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]));
+    let u32_at = |at: usize| u64_at(file, at) as u32;
+    let sections = u64_at(file, 40) as usize;
+    let (size, count) = (usize::from(u16_at(58)), usize::from(u16_at(60)));
+    let header = |i: usize| sections.saturating_add(i.saturating_mul(size));
+    let part = |at: usize| {
+        let (offset, bytes) = (u64_at(file, at + 24) as usize, u64_at(file, at + 32) as usize);
+        file.get(offset..offset.saturating_add(bytes)).unwrap_or(&[])
+    };
+    let mut found = Vec::new();
+    for at in (0..count).map(header).filter(|at| u32_at(at + 4) == SYMTAB) {
+        let strings = part(header(u32_at(at + 40) as usize));
+        for symbol in part(at).chunks_exact(24) {
+            let (start, bytes) = (u64_at(symbol, 8), u64_at(symbol, 16));
+            if symbol[4] & 15 != FUNCTION || bytes == 0 {
+                continue;
+            }
+            let name = u64_at(symbol, 0) as u32 as usize;
+            let name = strings.get(name..).unwrap_or(&[]).split(|b| *b == 0).next();
+            let name = String::from_utf8_lossy(name.unwrap_or(&[])).into_owned();
+            found.push((start, start.saturating_add(bytes), name));
+        }
+    }
+    found
+}
+
+fn is_librarys(name: &str) -> bool {
+    let name = name.trim_start_matches('<');
+    NOT_THE_PROGRAMS.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// A name as it is written in the source, of one mangled in Rust's elder way; others
+/// stay as they are.
+fn demangled(name: &str) -> String {
+    let Some(mut rest) = name.strip_prefix("_ZN").and_then(|n| n.strip_suffix('E')) else {
+        return name.to_owned();
+    };
+    let mut parts = Vec::new();
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let Some((part, more)) = rest[..digits]
+            .parse()
+            .ok()
+            .and_then(|len: usize| rest.get(digits..)?.split_at_checked(len))
+        else {
+            return name.to_owned();
+        };
+        parts.push(part);
+        rest = more;
+    }
+    // The last is a hash.
+    if parts.last().is_some_and(|p| p.len() == 17 && p.starts_with('h')) {
+        parts.pop();
+    }
+    let mut out = parts.join("::");
+    for (code, text) in [
+        ("$LT$", "<"),
+        ("$GT$", ">"),
+        ("$u20$", " "),
+        ("$RF$", "&"),
+        ("$BP$", "*"),
+        ("$C$", ","),
+        ("$u7b$", "{"),
+        ("$u7d$", "}"),
+        ("$u5b$", "["),
+        ("$u5d$", "]"),
+        ("$LP$", "("),
+        ("$RP$", ")"),
+        ("..", "::"),
+    ] {
+        out = out.replace(code, text);
+    }
+    out.trim_start_matches('_').to_owned()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[inline(never)]
+    fn a_function_of_this_test() -> usize {
+        std::hint::black_box(1)
+    }
+
+    #[test]
+    fn functions_are_found_by_address() {
+        let mut names = Names::default();
+        let pc = a_function_of_this_test as fn() -> usize as usize + 4;
+        let name = names.callsite(&[1, pc]);
+        assert!(name.contains("a_function_of_this_test"), "{name}");
+        assert_eq!(names.callsite(&[0x10]), "0x10");
+        assert_eq!(names.callsite(&[]), "(no callstack)");
+    }
+
+    #[test]
+    fn names_are_written_as_in_the_source() {
+        let of = |name: &str| demangled(name);
+        assert_eq!(
+            of("_ZN5alloc7raw_vec19RawVec$LT$T$GT$4grow17h0123456789abcdefE"),
+            "alloc::raw_vec::RawVec<T>::grow"
+        );
+        assert_eq!(of("malloc"), "malloc");
+        assert_eq!(of("_ZN99xE"), "_ZN99xE");
+        assert!(is_librarys("<alloc::vec::Vec<T> as core::clone::Clone>::clone"));
+        assert!(!is_librarys("orders::parse"));
+    }
+}

@@ -1,9 +1,9 @@
 //! Moving about: rows, branches, screens.
 
 use super::cursor::Cursor;
-use super::keys::Action;
+use super::keys::{Action, Place, TABS};
 use super::{App, Callers, Screen, tree};
-use crate::query::{Direction, Row};
+use crate::query::{Direction, Label, NodeKey, Row};
 use crate::session::Session;
 
 impl App {
@@ -36,8 +36,9 @@ impl App {
                 let Callers { rows, cursor, .. } = &mut **c;
                 cursor.select(to(cursor.index(), page), rows.len(), |i| rows[i].path, page);
             }
+            Some(Screen::Promotion(p)) => p.scroll(|at| to(at, page), page),
             Some(Screen::Help { offset }) => *offset = to(*offset, page),
-            None => {}
+            Some(Screen::Timeline(_)) | None => {}
         }
     }
 
@@ -53,7 +54,8 @@ impl App {
         match self.stack.last_mut()? {
             Screen::Callsites(cursor) => Some(cursor),
             Screen::Callers(c) => Some(&mut c.cursor),
-            Screen::Help { .. } => None,
+            Screen::Promotion(p) => Some(&mut p.cursor),
+            Screen::Timeline(_) | Screen::Help { .. } => None,
         }
     }
 
@@ -90,7 +92,7 @@ impl App {
                     cursor.select(to, rows.len(), |i| rows[i].path, page);
                 }
             }
-            Some(Screen::Help { .. }) | None => {}
+            Some(Screen::Timeline(_) | Screen::Promotion(_) | Screen::Help { .. }) | None => {}
         }
     }
 
@@ -102,34 +104,84 @@ impl App {
         open
     }
 
-    pub(super) fn go_to_callsites(&mut self, session: &Session) {
+    /// To a screen that has a number.
+    pub(super) fn go_to(&mut self, place: Place, session: &Session) {
         self.close_help();
+        if place == Place::Callers {
+            return self.go_to_callers(session);
+        }
         if self.stack.len() > 1 {
             self.aside = self.stack.split_off(1);
+        }
+        let wanted = self.lowest.iter_mut().find(|screen| screen.place() == place);
+        if let (Some(wanted), Some(shown)) = (wanted, self.stack.first_mut()) {
+            std::mem::swap(wanted, shown);
         }
         self.come_back(session);
     }
 
-    pub(super) fn go_to_callers(&mut self, session: &Session) {
+    /// To the next of the screens that have a number, or to the one before.
+    pub(super) fn go_along(&mut self, forward: bool, session: &Session) {
         self.close_help();
+        let from = self.screen().place();
+        let at = TABS.iter().position(|tab| tab.place == from).unwrap_or(0);
+        let step = if forward { 1 } else { TABS.len() - 1 };
+        for steps in 1..TABS.len() {
+            let to = TABS[(at + steps * step) % TABS.len()].place;
+            self.go_to(to, session);
+            // There are no callers where there are no callsites.
+            if self.screen().place() == to {
+                break;
+            }
+        }
+    }
+
+    /// To the callers of what is selected here: those that were left, if they are.
+    fn go_to_callers(&mut self, session: &Session) {
         if self.stack.len() > 1 {
             return;
         }
-        if self.aside.is_empty() {
-            self.drill(session);
-        } else {
+        let selected = match self.screen() {
+            // What is selected there is another screen's.
+            Screen::Timeline(_) => None,
+            _ => self.selected().map(|(key, _)| key),
+        };
+        let left = match self.aside.first() {
+            Some(Screen::Callers(c)) => c.focus.first().copied(),
+            _ => None,
+        };
+        if left.is_some() && (selected.is_none() || selected == left) {
             self.stack.append(&mut self.aside);
             self.come_back(session);
+        } else {
+            self.drill(session);
         }
     }
 
     /// A screen that was covered is on top again: what it holds is old, unless
     /// the screen is paused and it has its answer.
     pub(super) fn come_back(&mut self, session: &Session) {
-        if self.paused {
+        if self.paused && self.has_answer() {
             self.export = Some(Box::new(self.request(session)));
         } else {
-            self.ask(session);
+            self.look(session);
+        }
+    }
+
+    /// The callsite that is selected here; where nothing is, on the callsites.
+    fn selected(&self) -> Option<(NodeKey, Label)> {
+        match self.screen() {
+            Screen::Callsites(_) => self.selected_row().map(|row| (row.key, row.label.clone())),
+            Screen::Promotion(p) => p.selected().map(|row| (row.key, row.label.clone())),
+            Screen::Timeline(_) => {
+                let cursor = self.lowest.iter().find_map(|screen| match screen {
+                    Screen::Callsites(cursor) => Some(cursor.index()),
+                    _ => None,
+                });
+                let row = self.table.as_ref()?.row(cursor?)?;
+                Some((row.key, row.label.clone()))
+            }
+            Screen::Callers(_) | Screen::Help { .. } => None,
         }
     }
 
@@ -142,11 +194,10 @@ impl App {
 
     pub(super) fn drill(&mut self, session: &Session) {
         let next = match self.screen() {
-            Screen::Callsites(_) => self
-                .selected_row()
-                .map(|row| Callers::of(vec![row.key], vec![row.label.clone()], Direction::Callers)),
             Screen::Callers(c) => c.drilled(c.cursor.index()),
-            Screen::Help { .. } => None,
+            _ => self
+                .selected()
+                .map(|(key, label)| Callers::of(vec![key], vec![label], Direction::Callers)),
         };
         if let Some(next) = next {
             self.aside.clear();

@@ -18,7 +18,7 @@ mod tree;
 
 pub use growth::{Grown, Growth, growth};
 pub use old::{Old, OldRow, old};
-pub use promotion::{Promotion, Promotions, promotion};
+pub use promotion::{Promotion, PromotionList, PromotionRow, Promotions, promotion};
 pub use sums::finer;
 pub use table::{Callsites, Order, callsites};
 pub use threads::{ThreadRow, threads};

@@ -186,7 +186,8 @@ impl App {
             Some(Screen::Help { offset }) => {
                 *offset = (*offset).min(keys::HELP_LINES.saturating_sub(page));
             }
-            Some(Screen::Timeline(_)) | None => {}
+            Some(Screen::Timeline(t)) => t.settle(),
+            None => {}
         }
     }
 
@@ -225,7 +226,8 @@ impl App {
                 .get(c.cursor.index())
                 .map(|row| export::node_text(&row.label, &row.cum, &row.flat, self.metric)),
             Screen::Promotion(p) => p.selected().map(export::promotion_text),
-            Screen::Timeline(_) | Screen::Help { .. } => None,
+            Screen::Timeline(t) => t.selected().map(export::series_text),
+            Screen::Help { .. } => None,
         }
     }
 }

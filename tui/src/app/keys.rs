@@ -176,7 +176,7 @@ pub const SCREENS: &[Place] =
 const EVERYWHERE: &[Place] =
     &[Place::Callsites, Place::Callers, Place::Timeline, Place::Promotion, Place::Help];
 /// Where rows are callsites.
-const ROWS: &[Place] = &[Place::Callsites, Place::Promotion];
+const ROWS: &[Place] = LOWEST;
 /// What lies below callers and has nothing to come back to.
 const LOWEST: &[Place] = &[Place::Callsites, Place::Timeline, Place::Promotion];
 const SITES: &[Place] = &[Place::Callsites];

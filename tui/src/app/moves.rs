@@ -1,5 +1,7 @@
 //! Moving about: rows, branches, screens.
 
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+
 use super::cursor::Cursor;
 use super::keys::{Action, Place, TABS};
 use super::{App, Callers, Screen, tree};
@@ -38,7 +40,8 @@ impl App {
             }
             Some(Screen::Promotion(p)) => p.scroll(|at| to(at, page), page),
             Some(Screen::Help { offset }) => *offset = to(*offset, page),
-            Some(Screen::Timeline(_)) | None => {}
+            Some(Screen::Timeline(t)) => t.scroll(|at| to(at, page)),
+            None => {}
         }
     }
 
@@ -55,8 +58,37 @@ impl App {
             Screen::Callsites(cursor) => Some(cursor),
             Screen::Callers(c) => Some(&mut c.cursor),
             Screen::Promotion(p) => Some(&mut p.cursor),
-            Screen::Timeline(_) | Screen::Help { .. } => None,
+            Screen::Timeline(t) => Some(&mut t.cursor),
+            Screen::Help { .. } => None,
         }
+    }
+
+    /// The mouse: a press selects a row, or a moment on the timeline, a drag a range of
+    /// time; the wheel goes along the rows.
+    pub(super) fn mouse(&mut self, event: MouseEvent, session: &Session) {
+        const LINES: usize = 3;
+        let place = (event.column, event.row);
+        let timeline = matches!(self.screen(), Screen::Timeline(_));
+        match event.kind {
+            MouseEventKind::ScrollUp => self.scroll(|i, _| i.saturating_sub(LINES), session),
+            MouseEventKind::ScrollDown => self.scroll(|i, _| i.saturating_add(LINES), session),
+            MouseEventKind::Down(MouseButton::Left) if timeline => {
+                self.point_at_time(place, false, session);
+            }
+            MouseEventKind::Drag(MouseButton::Left) if timeline => {
+                self.point_at_time(place, true, session);
+            }
+            MouseEventKind::Down(MouseButton::Left) => {
+                let rooms = self.rooms();
+                let row = event.row.checked_sub(rooms.above_body()).filter(|row| *row < rooms.body);
+                let first = self.cursor().map(|cursor| cursor.offset());
+                if let (Some(row), Some(first)) = (row, first) {
+                    self.scroll(|_, _| first + usize::from(row), session);
+                }
+            }
+            _ => return,
+        }
+        self.dirty = true;
     }
 
     /// Left and right: columns of the table, branches of the tree.
@@ -141,11 +173,7 @@ impl App {
         if self.stack.len() > 1 {
             return;
         }
-        let selected = match self.screen() {
-            // What is selected there is another screen's.
-            Screen::Timeline(_) => None,
-            _ => self.selected().map(|(key, _)| key),
-        };
+        let selected = self.selected().map(|(key, _)| key);
         let left = match self.aside.first() {
             Some(Screen::Callers(c)) => c.focus.first().copied(),
             _ => None,
@@ -168,19 +196,12 @@ impl App {
         }
     }
 
-    /// The callsite that is selected here; where nothing is, on the callsites.
+    /// The callsite that is selected here.
     fn selected(&self) -> Option<(NodeKey, Label)> {
         match self.screen() {
             Screen::Callsites(_) => self.selected_row().map(|row| (row.key, row.label.clone())),
             Screen::Promotion(p) => p.selected().map(|row| (row.key, row.label.clone())),
-            Screen::Timeline(_) => {
-                let cursor = self.lowest.iter().find_map(|screen| match screen {
-                    Screen::Callsites(cursor) => Some(cursor.index()),
-                    _ => None,
-                });
-                let row = self.table.as_ref()?.row(cursor?)?;
-                Some((row.key, row.label.clone()))
-            }
+            Screen::Timeline(t) => t.selected().map(|s| (s.key, s.label.clone())),
             Screen::Callers(_) | Screen::Help { .. } => None,
         }
     }

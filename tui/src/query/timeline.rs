@@ -3,6 +3,7 @@
 use super::numbers::{Numbers, Part};
 use super::select::Filter;
 use super::{Label, NodeKey, When};
+use crate::session::book::Stack;
 use crate::session::figures::Estimate;
 use crate::session::strata::Layers;
 use crate::session::{PeakView, Session, estimate};
@@ -130,6 +131,26 @@ pub struct Timeline {
 }
 
 impl Timeline {
+    /// Whether another answer says the same. (Values that are not known are not equal to
+    /// themselves.)
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let bare = |t: &Self| Self {
+            in_use: Vec::new(),
+            allocated: Vec::new(),
+            promoted: Vec::new(),
+            rss: Vec::new(),
+            series: t.series.iter().map(|s| Series { values: Vec::new(), ..s.clone() }).collect(),
+            ..t.clone()
+        };
+        let bits = |t: &Self| -> Vec<u64> {
+            let whole = [&t.in_use, &t.allocated, &t.promoted, &t.rss];
+            let all = whole.into_iter().chain(t.series.iter().map(|series| &series.values));
+            all.flatten().map(|value| value.to_bits()).collect()
+        };
+        bare(self) == bare(other) && bits(self) == bits(other)
+    }
+
     /// The column of a moment.
     #[must_use]
     pub fn column(&self, at_ns: u64) -> usize {
@@ -258,7 +279,7 @@ fn series(
 ) -> (Vec<Series>, Estimate, usize) {
     let (book, numbers) = (session.book(), Numbers::of(session, when));
     let filter = Filter::new(book, filter);
-    let group_of = |stack: u32| book.stacks().get(stack as usize).map(|stack| stack.group());
+    let group_of = |stack: u32| book.stacks().get(stack as usize).map(Stack::group);
     // Who was large for long.
     let mut areas: FxHashMap<u32, f64> = FxHashMap::default();
     for pair in layers.windows(2) {
@@ -350,6 +371,8 @@ mod tests {
         assert_eq!(last, [4000.0, 3000.0]);
         assert_eq!(t.series[0].values[5], 0.0, "nothing yet");
         assert_eq!(t.in_use[19], 10_000.0);
+        assert!(t.is_same(&timeline(&f.session, "", When::Now, 20, 2)));
+        assert!(!t.is_same(&timeline(&f.session, "", When::Now, 21, 2)));
         // Before it was there.
         let then = When::At(f.time_ns - 15_000_000_000);
         let t = timeline(&f.session, "site4", then, 20, 2);
@@ -370,7 +393,10 @@ mod tests {
         let t = timeline(&f.session, "", When::Now, 10, 2);
         let told: Vec<bool> = t.series[0].values.iter().map(|v| v.is_finite()).collect();
         assert!(told[9], "{t:?}");
-        assert_eq!(told.iter().filter(|told| !**told).count() > 0, t.from_ns + 5_000_000_000 < t.span.unwrap().0);
+        assert_eq!(
+            told.iter().filter(|told| !**told).count() > 0,
+            t.from_ns + 5_000_000_000 < t.span.unwrap().0
+        );
     }
 
     #[test]

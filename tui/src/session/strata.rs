@@ -42,9 +42,7 @@ impl Strata {
 
     fn is_due(&self, time_ns: u64) -> bool {
         let last = self.layers.last();
-        last.is_none_or(|last| {
-            time_ns > last.time_ns && time_ns - last.time_ns >= self.step_ns
-        })
+        last.is_none_or(|last| time_ns > last.time_ns && time_ns - last.time_ns >= self.step_ns)
     }
 
     fn note(&mut self, layers: Layers) {

@@ -230,3 +230,5 @@ fn why_empty(app: &App) -> String {
 mod hostile_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod timeline_tests;

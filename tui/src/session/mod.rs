@@ -9,6 +9,7 @@
 //!                   ├─ blocks     the living, by id
 //!                   ├─ lives      those that are over: what looks back needs them
 //!                   ├─ course     status over time: rates, costs, history, peak
+//!                   ├─ strata     the largest callsites over time
 //!                   └─ then       numbers of another moment, when somebody asks
 //!                        ▲
 //!                      query      (rows and trees; intervals from `estimate`)
@@ -41,6 +42,7 @@ mod past;
 pub mod phases;
 pub mod sane;
 mod search;
+pub mod strata;
 pub mod then;
 pub mod when;
 pub mod window;
@@ -188,6 +190,7 @@ pub struct Session {
     /// Births since the base that were heard of.
     heard_born: Total,
     then: then::Kept,
+    strata: strata::Strata,
     dropped: u64,
     unknown: u64,
 }
@@ -228,6 +231,7 @@ impl Session {
             base: None,
             heard_born: Total::default(),
             then: then::Kept::default(),
+            strata: strata::Strata::default(),
             dropped: 0,
             unknown: 0,
         }
@@ -498,5 +502,6 @@ impl Session {
     fn status_is(&mut self, status: &Status) {
         self.see(status.at);
         self.course.status_is(&Status { totals: sane::totals(&status.totals), ..*status });
+        self.note_layers(status.at.time_ns);
     }
 }

@@ -347,6 +347,11 @@ impl Engine {
         self.tids.iter().take(begun).map(|t| t.load(Relaxed))
     }
 
+    /// The kernel's number of one of them.
+    pub fn tid(&self, domain: u32) -> u32 {
+        self.tids.get(domain as usize).map_or(0, |t| t.load(Relaxed))
+    }
+
     /// A sampled path that began at `entered_ns`, or is not timed, is at its end.
     fn took(&self, entered_ns: u64) {
         if entered_ns != 0 {

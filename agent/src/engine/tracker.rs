@@ -311,12 +311,19 @@ impl Tracker {
 
     /// Tracks a block; false, and counted, if there is no room.
     pub fn birth(&self, b: &Birth) -> bool {
-        self.birth_with(b, true, |_| {}).is_some()
+        self.birth_with(b, true, |_| {}, |_| {}).is_some()
     }
 
-    /// The same, with a look at the entry's number before anybody else can have one.
-    /// Unless it is `listed` the agent's thread never sees it.
-    pub fn birth_with(&self, b: &Birth, listed: bool, look: impl FnOnce(u32)) -> Option<u32> {
+    /// The same, with a look at the entry's number before anybody else can have one, and
+    /// another one if it finds no room after all. Unless it is `listed` the agent's
+    /// thread never sees it.
+    pub fn birth_with(
+        &self,
+        b: &Birth,
+        listed: bool,
+        look: impl FnOnce(u32),
+        undo: impl FnOnce(u32),
+    ) -> Option<u32> {
         let index = self.take_free();
         let Some((index, entry)) = index.and_then(|i| Some((i, self.entries.get(i as usize)?)))
         else {
@@ -339,6 +346,7 @@ impl Tracker {
         entry.state.store(b.id << STATE_BITS | state, Relaxed);
         look(index);
         if !self.set.insert(b.address, index) {
+            undo(index);
             self.give_back(index);
             self.lost.fetch_add(u64::from(listed), Relaxed);
             return None;

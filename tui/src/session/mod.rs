@@ -39,6 +39,7 @@ pub mod lifetimes;
 pub mod lives;
 pub mod names;
 pub mod past;
+pub mod phases;
 pub mod sane;
 mod search;
 pub mod strata;
@@ -57,7 +58,8 @@ use figures::Estimate;
 use heaptop_protocol::event::{Event, Moment};
 use heaptop_protocol::ids::{StackId, ThreadId};
 use heaptop_protocol::message::{
-    FromAgent, Hello, LiveBlock, Mark, SnapshotBlocks, SnapshotEnd, Status, Thread, TotalsUpdate,
+    Context, FromAgent, Hello, LiveBlock, Mark, Phase, SnapshotBlocks, SnapshotEnd, Status, Thread,
+    TotalsUpdate,
 };
 use heaptop_protocol::totals::{StackInUse, StackTotals, Total, Totals};
 use lifetimes::Lifetimes;
@@ -168,6 +170,8 @@ pub struct Session {
     notices: Vec<String>,
     threads: FxHashMap<ThreadId, Thread>,
     marks: Vec<Mark>,
+    phases: Vec<Phase>,
+    context: Option<Context>,
     book: Book,
     numbers: Vec<Numbers>,
     everything: Everything,
@@ -215,6 +219,8 @@ impl Session {
             notices: Vec::new(),
             threads: FxHashMap::default(),
             marks: Vec::new(),
+            phases: Vec::new(),
+            context: None,
             book: Book::default(),
             numbers: Vec::new(),
             everything: Everything::default(),
@@ -323,6 +329,11 @@ impl Session {
                     self.marks.remove(0);
                 }
                 self.marks.push(Mark { label, ..mark });
+            }
+            FromAgent::Phase(phase) => self.phase_is(&phase),
+            FromAgent::Context(context) => {
+                let label = sane::text(&context.label).into_owned();
+                self.context = Some(Context { label, ..context }).filter(|c| !c.label.is_empty());
             }
         }
         true

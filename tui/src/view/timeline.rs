@@ -8,7 +8,7 @@
 //!  alloc/s    ▂▂▃▄▅▂▂▃                                            to 1.2 GiB/s
 //!  promoted/s …
 //!  RSS        …
-//!             ┆you came     ▲peak      ◆mark
+//!             ┆heaptop came ▲peak ◆mark ├phase┤
 //!             |0       |10 s     |20 s
 //!  █ cache::fill_cache  src/cache.rs:88                        8.1 MiB ±4 %
 //! ```
@@ -186,7 +186,7 @@ fn strip(
     frame.render_widget(Line::from(said).dim(), at(area.right(), layout.right));
 }
 
-/// Named moments below the charts: the peak first, then the later marks.
+/// Named moments below the charts: the peak first, then the later marks and phases.
 fn events(answer: &query::Timeline, area: Rect, frame: &mut Frame) {
     if area.is_empty() {
         return;
@@ -200,6 +200,10 @@ fn events(answer: &query::Timeline, area: Rect, frame: &mut Frame) {
     }
     let marks = answer.marks.iter().rev();
     events.extend(marks.map(|(ns, label)| (*ns, format!("◆{}", text::clean(label)))));
+    for (from_ns, to_ns, name) in answer.phases.iter().rev() {
+        events.push((*from_ns, format!("├{}", text::clean(name))));
+        events.push((*to_ns, "┤".into()));
+    }
     // Each has its sign; names as far as the next sign lets them.
     let mut shown: Vec<(usize, String)> = Vec::new();
     for (at, label) in events {

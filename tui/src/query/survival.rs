@@ -32,7 +32,7 @@ pub struct Survival {
     /// The share that lives so many bytes of allocation, in order.
     pub curve: Vec<(f64, Followed)>,
     /// The share of bytes that dies at ages up to these, from the one before on: whole
-    /// octaves. The last ends where follow-up does, and is infinite where all are dead.
+    /// octaves, the first with all that is below it. The last ends where follow-up does, and is infinite where all are dead.
     pub deaths: Vec<(f64, f64)>,
 }
 
@@ -79,9 +79,21 @@ pub fn survival(session: &Session, key: Option<NodeKey>, when: When) -> Option<S
     let known = numbers.sight(Part::Allocated).is_some();
     let own = if known { estimate::share(&totals.promoted, &totals.minor) } else { Ratio::Unknown };
     let curve = &minor.curve;
+    let ocaml = hello.kind == AgentKind::Ocaml;
+    // A runtime tells of a minor death at its collection: of the life of a young block it
+    // is known that it lies within a cycle, and no more.
+    let cycle = if ocaml { hello.nursery_bytes as f64 } else { 0.0 };
+    let at = |age: f64| match curve.survival(cycle.max(age)) {
+        Followed::Interval { low, samples, .. } | Followed::Bounds { low, samples, .. }
+            if age < cycle =>
+        {
+            Followed::Bounds { low, high: 1.0, samples }
+        }
+        known => known,
+    };
     let ages = (AGES.start() * STEPS..=AGES.end() * STEPS)
         .map(|step| (f64::from(step) / f64::from(STEPS)).exp2());
-    let points = ages.map(|age| (age, curve.survival(age))).collect();
+    let points = ages.map(|age| (age, at(age))).collect();
     let value = |age: f64| match curve.survival(age) {
         Followed::Interval { value, .. } => Some(value),
         Followed::Unknown | Followed::Bounds { .. } => None,
@@ -89,6 +101,9 @@ pub fn survival(session: &Session, key: Option<NodeKey>, when: When) -> Option<S
     let (mut deaths, mut before) = (Vec::new(), 1.0);
     for octave in AGES {
         let age = f64::from(octave).exp2();
+        if age < cycle {
+            continue;
+        }
         if let Some(living) = value(age) {
             deaths.push((age, before - living));
             before = living;
@@ -101,14 +116,7 @@ pub fn survival(session: &Session, key: Option<NodeKey>, when: When) -> Option<S
         }
         break;
     }
-    Some(Survival {
-        own_bytes: hello.nursery_bytes,
-        own,
-        ocaml: hello.kind == AgentKind::Ocaml,
-        curve: points,
-        deaths,
-        minor,
-    })
+    Some(Survival { own_bytes: hello.nursery_bytes, own, ocaml, curve: points, deaths, minor })
 }
 
 /// The next smaller or larger nursery that can be asked about: powers of two, and the one

@@ -79,6 +79,8 @@ fn caption(app: &App, answer: &query::Timeline, area: Rect, frame: &mut Frame) {
         " in use, by callsite",
         " in use",
     ];
+    // A file has nobody who came.
+    let said = &said[usize::from(app.file().is_some())..];
     let figure = format::estimate(&app.summary().in_use, Unit::Bytes);
     let behind = format!("{figure} {when} ");
     let fits = |said: &&&str| text::width(said) + text::width(&behind) + 2 <= width;
@@ -329,6 +331,7 @@ fn legend(app: &App, timeline: &Timeline, answer: &query::Timeline, area: Rect, 
     let name_width = usize::from(area.width).saturating_sub(FIGURE + 5);
     let span_ns = answer.to_ns.saturating_sub(answer.from_ns);
     let when = match app.summary().when {
+        When::Now if app.file().is_some() => "at the end".to_owned(),
         When::Now => "in use now".to_owned(),
         When::Range { to_ns, .. } => format!("at {}", format::moment(to_ns, span_ns)),
         when => timebar::words(when, span_ns),

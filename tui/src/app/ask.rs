@@ -182,7 +182,7 @@ impl App {
                 };
                 cursor.settle(rows.len(), find, page);
             }
-            Some(Screen::Promotion(p)) => p.settle(page),
+            Some(Screen::Promotion(_)) => self.place_promotion(session),
             Some(Screen::Help { offset }) => {
                 *offset = (*offset).min(keys::HELP_LINES.saturating_sub(page));
             }

@@ -373,6 +373,7 @@ impl App {
             list: !matches!(self.screen(), Screen::Help { .. } | Screen::Timeline(_)),
             total: matches!(self.screen(), Screen::Callsites(_) | Screen::Promotion(_)),
             crumbs: matches!(self.screen(), Screen::Callers(_)),
+            panel: matches!(self.screen(), Screen::Promotion(_)),
         };
         rooms::divide(self.size.0, self.size.1, wishes)
     }

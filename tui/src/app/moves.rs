@@ -38,7 +38,13 @@ impl App {
                 let Callers { rows, cursor, .. } = &mut **c;
                 cursor.select(to(cursor.index(), page), rows.len(), |i| rows[i].path, page);
             }
-            Some(Screen::Promotion(p)) => p.scroll(|at| to(at, page), page),
+            Some(Screen::Promotion(p)) => {
+                p.scroll(|at| to(at, page), page);
+                self.settle(session);
+                if let Some(Screen::Promotion(p)) = self.stack.last_mut() {
+                    p.pin();
+                }
+            }
             Some(Screen::Help { offset }) => *offset = to(*offset, page),
             Some(Screen::Timeline(t)) => t.scroll(|at| to(at, page)),
             None => {}

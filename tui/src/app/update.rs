@@ -196,6 +196,7 @@ impl App {
                     _ => self.ask(session),
                 }
             }
+            Action::Nursery { larger } => self.nursery(larger),
             Action::Reset => self.reset(session),
         }
         Vec::new()

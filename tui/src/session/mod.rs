@@ -39,7 +39,7 @@ mod known;
 pub mod lifetimes;
 pub mod lives;
 pub mod names;
-mod past;
+pub mod past;
 pub mod phases;
 pub mod sane;
 mod search;
@@ -111,6 +111,8 @@ pub(crate) struct Numbers {
     counted: bool,
     /// Former values of `totals.allocated`, by [`Course::rate_steps`].
     pub allocated: Changes<Total>,
+    /// Former values of `totals.promoted`, by [`Course::rate_steps`].
+    pub promoted: Changes<Total>,
     /// Former values of `totals.in_use.bytes.sum`, by [`Course::trend_steps`].
     pub in_use: Changes<f64>,
     pub lifetimes: Lifetimes,
@@ -123,6 +125,10 @@ pub(crate) struct Everything {
     pub allocated: Lately,
     /// What was allocated, by [`Course::rate_steps`].
     pub born: BySteps<Total>,
+    /// Callstacks by the last step in which some of their blocks were promoted.
+    pub promoted: Lately,
+    /// What was promoted, by [`Course::rate_steps`].
+    pub survived: BySteps<Total>,
     /// Callstacks by the last step in which their bytes in use changed.
     pub in_use: Lately,
     /// By how much bytes in use grew, by [`Course::trend_steps`].
@@ -483,6 +489,14 @@ impl Session {
                     self.everything.allocated.mark(rates, stack);
                     if let Some(born) = self.everything.born.current(rates) {
                         born.merge(&totals.allocated.since(&before));
+                    }
+                }
+                let before = numbers.totals.promoted;
+                if before != totals.promoted {
+                    numbers.promoted.record(rates, before);
+                    self.everything.promoted.mark(rates, stack);
+                    if let Some(survived) = self.everything.survived.current(rates) {
+                        survived.merge(&totals.promoted.since(&before));
                     }
                 }
                 let before = numbers.totals.in_use.bytes.sum;

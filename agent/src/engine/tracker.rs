@@ -80,6 +80,8 @@ pub struct Entry {
     replaces: AtomicU64,
     thread: AtomicU32,
     died_thread: AtomicU32,
+    /// The callstack of the free plus one; 0 for none.
+    died_stack: AtomicU32,
 }
 
 // SAFETY: atomics only, for which zero bytes are 0.
@@ -168,6 +170,8 @@ pub struct Death {
     pub clock: u64,
     /// That thread's domain.
     pub thread: u32,
+    /// The callstack of the free, where it was wanted.
+    pub stack: Option<u32>,
 }
 
 /// What the agent's thread sees of an entry.
@@ -400,6 +404,7 @@ impl Tracker {
         entry.died_ns.store(d.ns, Relaxed);
         entry.died_clock.store(d.clock, Relaxed);
         entry.died_thread.store(d.thread, Relaxed);
+        entry.died_stack.store(d.stack.map_or(0, |stack| stack.wrapping_add(1)), Relaxed);
         if !listed {
             return Some(d);
         }
@@ -480,6 +485,7 @@ impl Tracker {
             ns: entry.died_ns.load(Relaxed),
             clock: entry.died_clock.load(Relaxed),
             thread: entry.died_thread.load(Relaxed),
+            stack: entry.died_stack.load(Relaxed).checked_sub(1),
         })
     }
 

@@ -1,5 +1,6 @@
 //! What is asked of the session: the content of the screens, and of exports.
 
+use super::keys::Place;
 use super::summary::{Live, Summary};
 use super::{App, Callers, Effect, Screen, keys, tree};
 use crate::export::{self, Request};
@@ -50,12 +51,47 @@ impl App {
         if matches!(self.shown(), Screen::Callers(_)) {
             self.ask_callers(session);
         } else {
-            self.ask_callsites(session);
+            self.ask_lowest(session);
         }
         if self.paused {
             self.export = Some(Box::new(self.request(session)));
         }
         self.settle(session);
+    }
+
+    /// Asks the question of the lowest screen.
+    pub(super) fn ask_lowest(&mut self, session: &Session) {
+        match self.stack.first().map(Screen::place) {
+            Some(Place::Timeline) => self.ask_timeline(session),
+            Some(Place::Promotion) => self.ask_promotion(session),
+            _ => self.ask_callsites(session),
+        }
+    }
+
+    /// Whether the screen on top holds an answer.
+    pub(super) fn has_answer(&self) -> bool {
+        match self.shown() {
+            Screen::Callsites(_) => self.table.is_some(),
+            Screen::Callers(c) => c.tree.is_some(),
+            Screen::Timeline(t) => t.answer.is_some(),
+            Screen::Promotion(p) => p.answer.is_some(),
+            Screen::Help { .. } => true,
+        }
+    }
+
+    /// Screens that are not shown forget their answers: a paused screen asks them as of
+    /// when it is first shown.
+    pub(super) fn forget(&mut self) {
+        if self.lowest.iter().any(|screen| matches!(screen, Screen::Callsites(_))) {
+            self.table = None;
+        }
+        for screen in &mut self.lowest {
+            match screen {
+                Screen::Timeline(t) => t.answer = None,
+                Screen::Promotion(p) => p.answer = None,
+                Screen::Callsites(_) | Screen::Callers(_) | Screen::Help { .. } => {}
+            }
+        }
     }
 
     fn ask_callers(&mut self, session: &Session) {
@@ -146,9 +182,11 @@ impl App {
                 };
                 cursor.settle(rows.len(), find, page);
             }
+            Some(Screen::Promotion(_)) => self.place_promotion(session),
             Some(Screen::Help { offset }) => {
                 *offset = (*offset).min(keys::HELP_LINES.saturating_sub(page));
             }
+            Some(Screen::Timeline(t)) => t.settle(),
             None => {}
         }
     }
@@ -187,6 +225,8 @@ impl App {
                 .rows
                 .get(c.cursor.index())
                 .map(|row| export::node_text(&row.label, &row.cum, &row.flat, self.metric)),
+            Screen::Promotion(p) => p.selected().map(export::promotion_text),
+            Screen::Timeline(t) => t.selected().map(export::series_text),
             Screen::Help { .. } => None,
         }
     }

@@ -1,9 +1,11 @@
 //! Moving about: rows, branches, screens.
 
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+
 use super::cursor::Cursor;
-use super::keys::Action;
+use super::keys::{Action, Place, TABS};
 use super::{App, Callers, Screen, tree};
-use crate::query::{Direction, Row};
+use crate::query::{Direction, Label, NodeKey, Row};
 use crate::session::Session;
 
 impl App {
@@ -36,7 +38,15 @@ impl App {
                 let Callers { rows, cursor, .. } = &mut **c;
                 cursor.select(to(cursor.index(), page), rows.len(), |i| rows[i].path, page);
             }
+            Some(Screen::Promotion(p)) => {
+                p.scroll(|at| to(at, page), page);
+                self.settle(session);
+                if let Some(Screen::Promotion(p)) = self.stack.last_mut() {
+                    p.pin();
+                }
+            }
             Some(Screen::Help { offset }) => *offset = to(*offset, page),
+            Some(Screen::Timeline(t)) => t.scroll(|at| to(at, page)),
             None => {}
         }
     }
@@ -53,8 +63,38 @@ impl App {
         match self.stack.last_mut()? {
             Screen::Callsites(cursor) => Some(cursor),
             Screen::Callers(c) => Some(&mut c.cursor),
+            Screen::Promotion(p) => Some(&mut p.cursor),
+            Screen::Timeline(t) => Some(&mut t.cursor),
             Screen::Help { .. } => None,
         }
+    }
+
+    /// The mouse: a press selects a row, or a moment on the timeline, a drag a range of
+    /// time; the wheel goes along the rows.
+    pub(super) fn mouse(&mut self, event: MouseEvent, session: &Session) {
+        const LINES: usize = 3;
+        let place = (event.column, event.row);
+        let timeline = matches!(self.screen(), Screen::Timeline(_));
+        match event.kind {
+            MouseEventKind::ScrollUp => self.scroll(|i, _| i.saturating_sub(LINES), session),
+            MouseEventKind::ScrollDown => self.scroll(|i, _| i.saturating_add(LINES), session),
+            MouseEventKind::Down(MouseButton::Left) if timeline => {
+                self.point_at_time(place, false, session);
+            }
+            MouseEventKind::Drag(MouseButton::Left) if timeline => {
+                self.point_at_time(place, true, session);
+            }
+            MouseEventKind::Down(MouseButton::Left) => {
+                let rooms = self.rooms();
+                let row = event.row.checked_sub(rooms.above_body()).filter(|row| *row < rooms.body);
+                let first = self.cursor().map(|cursor| cursor.offset());
+                if let (Some(row), Some(first)) = (row, first) {
+                    self.scroll(|_, _| first + usize::from(row), session);
+                }
+            }
+            _ => return,
+        }
+        self.dirty = true;
     }
 
     /// Left and right: columns of the table, branches of the tree.
@@ -90,7 +130,7 @@ impl App {
                     cursor.select(to, rows.len(), |i| rows[i].path, page);
                 }
             }
-            Some(Screen::Help { .. }) | None => {}
+            Some(Screen::Timeline(_) | Screen::Promotion(_) | Screen::Help { .. }) | None => {}
         }
     }
 
@@ -102,34 +142,73 @@ impl App {
         open
     }
 
-    pub(super) fn go_to_callsites(&mut self, session: &Session) {
+    /// To a screen that has a number.
+    pub(super) fn go_to(&mut self, place: Place, session: &Session) {
         self.close_help();
+        if place == Place::Callers {
+            return self.go_to_callers(session);
+        }
         if self.stack.len() > 1 {
             self.aside = self.stack.split_off(1);
+        }
+        let wanted = self.lowest.iter_mut().find(|screen| screen.place() == place);
+        if let (Some(wanted), Some(shown)) = (wanted, self.stack.first_mut()) {
+            std::mem::swap(wanted, shown);
         }
         self.come_back(session);
     }
 
-    pub(super) fn go_to_callers(&mut self, session: &Session) {
+    /// To the next of the screens that have a number, or to the one before.
+    pub(super) fn go_along(&mut self, forward: bool, session: &Session) {
         self.close_help();
+        let from = self.screen().place();
+        let at = TABS.iter().position(|tab| tab.place == from).unwrap_or(0);
+        let step = if forward { 1 } else { TABS.len() - 1 };
+        for steps in 1..TABS.len() {
+            let to = TABS[(at + steps * step) % TABS.len()].place;
+            self.go_to(to, session);
+            // There are no callers where there are no callsites.
+            if self.screen().place() == to {
+                break;
+            }
+        }
+    }
+
+    /// To the callers of what is selected here: those that were left, if they are.
+    fn go_to_callers(&mut self, session: &Session) {
         if self.stack.len() > 1 {
             return;
         }
-        if self.aside.is_empty() {
-            self.drill(session);
-        } else {
+        let selected = self.selected().map(|(key, _)| key);
+        let left = match self.aside.first() {
+            Some(Screen::Callers(c)) => c.focus.first().copied(),
+            _ => None,
+        };
+        if left.is_some() && (selected.is_none() || selected == left) {
             self.stack.append(&mut self.aside);
             self.come_back(session);
+        } else {
+            self.drill(session);
         }
     }
 
     /// A screen that was covered is on top again: what it holds is old, unless
     /// the screen is paused and it has its answer.
     pub(super) fn come_back(&mut self, session: &Session) {
-        if self.paused {
+        if self.paused && self.has_answer() {
             self.export = Some(Box::new(self.request(session)));
         } else {
-            self.ask(session);
+            self.look(session);
+        }
+    }
+
+    /// The callsite that is selected here.
+    fn selected(&self) -> Option<(NodeKey, Label)> {
+        match self.screen() {
+            Screen::Callsites(_) => self.selected_row().map(|row| (row.key, row.label.clone())),
+            Screen::Promotion(p) => p.selected().map(|row| (row.key, row.label.clone())),
+            Screen::Timeline(t) => t.selected().map(|s| (s.key, s.label.clone())),
+            Screen::Callers(_) | Screen::Help { .. } => None,
         }
     }
 
@@ -142,11 +221,10 @@ impl App {
 
     pub(super) fn drill(&mut self, session: &Session) {
         let next = match self.screen() {
-            Screen::Callsites(_) => self
-                .selected_row()
-                .map(|row| Callers::of(vec![row.key], vec![row.label.clone()], Direction::Callers)),
             Screen::Callers(c) => c.drilled(c.cursor.index()),
-            Screen::Help { .. } => None,
+            _ => self
+                .selected()
+                .map(|(key, label)| Callers::of(vec![key], vec![label], Direction::Callers)),
         };
         if let Some(next) = next {
             self.aside.clear();

@@ -33,6 +33,12 @@ impl App {
                 self.note = None;
                 return self.key(key, session);
             }
+            Message::Mouse(event) => {
+                // A question or a line that is typed wants its answer first.
+                if self.wanted.is_none() && self.prompt.is_none() {
+                    self.mouse(event, session);
+                }
+            }
             Message::Paste(pasted) => {
                 if let Some(prompt) = &mut self.prompt {
                     let room = LONGEST_FILTER.saturating_sub(prompt.input.value().chars().count());
@@ -45,6 +51,10 @@ impl App {
             Message::Resize(columns, rows) => {
                 self.dirty |= self.size != (columns, rows);
                 self.size = (columns, rows);
+                if matches!(self.shown(), Screen::Timeline(_)) && self.has_answer() {
+                    // Its columns are the terminal's.
+                    self.ask(session);
+                }
             }
             Message::Refresh => self.refresh(session),
             Message::Exported(Ok(path)) => self.say(format!("written: {}", path.display())),
@@ -111,16 +121,9 @@ impl App {
                     self.stack.push(Screen::Help { offset: 0 });
                 }
             }
-            Action::Callsites => self.go_to_callsites(session),
-            Action::Callers => self.go_to_callers(session),
-            Action::NextScreen => {
-                self.close_help();
-                if matches!(self.screen(), Screen::Callsites(_)) {
-                    self.go_to_callers(session);
-                } else {
-                    self.go_to_callsites(session);
-                }
-            }
+            Action::Go(place) => self.go_to(place, session),
+            Action::NextScreen => self.go_along(true, session),
+            Action::FormerScreen => self.go_along(false, session),
             Action::Up
             | Action::Down
             | Action::PageUp
@@ -193,6 +196,7 @@ impl App {
                     _ => self.ask(session),
                 }
             }
+            Action::Nursery { larger } => self.nursery(larger),
             Action::Reset => self.reset(session),
         }
         Vec::new()
@@ -209,7 +213,7 @@ impl App {
     }
 
     /// To another moment, by the user's own doing: a paused screen goes there too.
-    fn travel(&mut self, session: &Session, go: impl FnOnce(&mut Times, Span)) {
+    pub(super) fn travel(&mut self, session: &Session, go: impl FnOnce(&mut Times, Span)) {
         let Some(span) = session.span() else {
             return self.say("no moment but now is known yet".into());
         };
@@ -223,9 +227,12 @@ impl App {
         self.export = None;
         // Either way the figures of this moment: those that are held, or the next.
         self.look(session);
-        if self.paused && matches!(self.shown(), Screen::Callers(_)) {
-            // They lie under the tree, and are held with it.
-            self.ask_callsites(session);
+        if self.paused {
+            self.forget();
+            if matches!(self.shown(), Screen::Callers(_)) {
+                // It lies under the tree, and is held with it.
+                self.ask_lowest(session);
+            }
         }
     }
 

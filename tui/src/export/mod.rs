@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::query::{self, Direction, Label, Metric, NodeKey, Row, When};
+use crate::query::{self, Direction, Label, Metric, NodeKey, PromotionRow, Row, Series, When};
 use crate::session::Session;
 use crate::session::figures::Estimate;
 use crate::view::format::{self, Unit};
@@ -188,6 +188,28 @@ pub fn row_text(row: &Row) -> String {
         format!("lifetime {}", format::lifetime(&f.lifetime)),
     ]
     .join("\t")
+}
+
+/// A row of the promotion screen as text, its fields separated by tabs.
+#[must_use]
+pub fn promotion_text(row: &PromotionRow) -> String {
+    let f = &row.figures;
+    [
+        label_text(&row.label),
+        format!("born young {}", format::estimate(&f.minor_bytes, Unit::Bytes)),
+        format!("promoted {}", format::estimate(&f.promoted_bytes, Unit::Bytes)),
+        format!("rate {}", format::ratio(&f.promoted)),
+        format!("dies young {}", format::ratio(&f.short_lived)),
+        format!("lifetime {}", format::lifetime(&f.lifetime)),
+    ]
+    .join("\t")
+}
+
+/// A callsite of the timeline as text, its fields separated by tabs.
+#[must_use]
+pub fn series_text(series: &Series) -> String {
+    let in_use = format::estimate(&series.in_use, Unit::Bytes);
+    format!("{}\tin use {in_use}", label_text(&series.label))
 }
 
 /// A tree's row as text, its fields separated by tabs.

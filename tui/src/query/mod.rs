@@ -9,6 +9,7 @@ mod old;
 mod promotion;
 mod select;
 mod sums;
+mod survival;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -18,11 +19,12 @@ mod tree;
 
 pub use growth::{Grown, Growth, growth};
 pub use old::{Old, OldRow, old};
-pub use promotion::{Promotion, Promotions, promotion};
+pub use promotion::{Promotion, PromotionList, PromotionRow, Promotions, promotion};
 pub use sums::finer;
+pub use survival::{LEAST_NURSERY, MOST_NURSERY, Survival, nursery_beside, survival};
 pub use table::{Callsites, Order, callsites};
 pub use threads::{ThreadRow, threads};
-pub use timeline::{Curve, Point, curve};
+pub use timeline::{Curve, Point, Series, Timeline, column, curve, timeline};
 pub use tree::{Branch, callers, stacks, tree};
 
 use crate::session::Session;

@@ -84,7 +84,9 @@ impl<'a> Numbers<'a> {
     pub fn whole(&self) -> Sums {
         match &self.then {
             None => Sums::live_whole(self.session),
-            Some(then) => self.sums_then(then, None, then.whole(), *then.window(), then.growth()),
+            Some(then) => {
+                self.sums_then(then, None, then.whole(), then.windows(None), then.growth())
+            }
         }
     }
 
@@ -107,8 +109,8 @@ impl<'a> Numbers<'a> {
     }
 
     fn of_group_then(&self, then: &Then, group: u32) -> Sums {
-        let (totals, window) = (then.group_totals(group), *then.group_window(group));
-        self.sums_then(then, Some(group), totals, window, then.group_growth(group))
+        let (totals, windows) = (then.group_totals(group), then.windows(Some(group)));
+        self.sums_then(then, Some(group), totals, windows, then.group_growth(group))
     }
 
     fn sums_then(
@@ -116,12 +118,13 @@ impl<'a> Numbers<'a> {
         then: &Then,
         group: Option<u32>,
         totals: &Totals,
-        window: Total,
+        (window, promoted): (Total, Total),
         grown: Option<(&Total, &Total)>,
     ) -> Sums {
         Sums {
             totals: *totals,
             window,
+            promoted,
             steps: then.trend(self.session, group),
             gained: grown.map(|(gained, _)| *gained).unwrap_or_default(),
             lost: grown.map(|(_, lost)| *lost).unwrap_or_default(),

@@ -9,6 +9,7 @@
 //!                   ├─ blocks     the living, by id
 //!                   ├─ lives      those that are over: what looks back needs them
 //!                   ├─ course     status over time: rates, costs, history, peak
+//!                   ├─ strata     the largest callsites over time
 //!                   └─ then       numbers of another moment, when somebody asks
 //!                        ▲
 //!                      query      (rows and trees; intervals from `estimate`)
@@ -32,15 +33,17 @@ pub mod estimate;
 pub mod figures;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod frees;
 pub mod groups;
 mod known;
 pub mod lifetimes;
 pub mod lives;
 pub mod names;
-mod past;
+pub mod past;
 pub mod phases;
 pub mod sane;
 mod search;
+pub mod strata;
 pub mod then;
 pub mod when;
 pub mod window;
@@ -108,6 +111,8 @@ pub(crate) struct Numbers {
     counted: bool,
     /// Former values of `totals.allocated`, by [`Course::rate_steps`].
     pub allocated: Changes<Total>,
+    /// Former values of `totals.promoted`, by [`Course::rate_steps`].
+    pub promoted: Changes<Total>,
     /// Former values of `totals.in_use.bytes.sum`, by [`Course::trend_steps`].
     pub in_use: Changes<f64>,
     pub lifetimes: Lifetimes,
@@ -120,6 +125,10 @@ pub(crate) struct Everything {
     pub allocated: Lately,
     /// What was allocated, by [`Course::rate_steps`].
     pub born: BySteps<Total>,
+    /// Callstacks by the last step in which some of their blocks were promoted.
+    pub promoted: Lately,
+    /// What was promoted, by [`Course::rate_steps`].
+    pub survived: BySteps<Total>,
     /// Callstacks by the last step in which their bytes in use changed.
     pub in_use: Lately,
     /// By how much bytes in use grew, by [`Course::trend_steps`].
@@ -188,6 +197,8 @@ pub struct Session {
     /// Births since the base that were heard of.
     heard_born: Total,
     then: then::Kept,
+    strata: strata::Strata,
+    frees: frees::Frees,
     dropped: u64,
     unknown: u64,
 }
@@ -228,6 +239,8 @@ impl Session {
             base: None,
             heard_born: Total::default(),
             then: then::Kept::default(),
+            strata: strata::Strata::default(),
+            frees: frees::Frees::default(),
             dropped: 0,
             unknown: 0,
         }
@@ -321,6 +334,7 @@ impl Session {
                 self.marks.push(Mark { label, ..mark });
             }
             FromAgent::Phase(phase) => self.phase_is(&phase),
+            FromAgent::FreeStacks(told) => self.freed_by(&told),
             FromAgent::Context(context) => {
                 let label = sane::text(&context.label).into_owned();
                 self.context = Some(Context { label, ..context }).filter(|c| !c.label.is_empty());
@@ -477,6 +491,14 @@ impl Session {
                         born.merge(&totals.allocated.since(&before));
                     }
                 }
+                let before = numbers.totals.promoted;
+                if before != totals.promoted {
+                    numbers.promoted.record(rates, before);
+                    self.everything.promoted.mark(rates, stack);
+                    if let Some(survived) = self.everything.survived.current(rates) {
+                        survived.merge(&totals.promoted.since(&before));
+                    }
+                }
                 let before = numbers.totals.in_use.bytes.sum;
                 let grown = totals.in_use.bytes.sum - before;
                 if grown != 0.0 {
@@ -498,5 +520,6 @@ impl Session {
     fn status_is(&mut self, status: &Status) {
         self.see(status.at);
         self.course.status_is(&Status { totals: sane::totals(&status.totals), ..*status });
+        self.note_layers(status.at.time_ns);
     }
 }

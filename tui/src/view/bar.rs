@@ -123,6 +123,12 @@ fn count(app: &App) -> String {
         (Screen::Callers(_), _) if app.rooms().crumbs == 0 => {
             format!("{} ", export::metric(app.metric()))
         }
-        (Screen::Callers(_), _) | (Screen::Callsites(_), None) => String::new(),
+        (Screen::Promotion(promotion), _) => match &promotion.answer {
+            Some(answer) => format!("{} callsites ", format::grouped(answer.len)),
+            None => String::new(),
+        },
+        (Screen::Callers(_) | Screen::Timeline(_), _) | (Screen::Callsites(_), None) => {
+            String::new()
+        }
     }
 }

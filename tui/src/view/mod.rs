@@ -2,7 +2,7 @@
 //! [`App`].
 //!
 //! ```text
-//! ┌ title ────── target · pid · up ──────── states ── 1 Callsites 2 Callers ┐ header
+//! ┌ title ────── target · pid · up ────── states ── 1 Callsites 2 Callers … ┐ header
 //! │ figures      in use ±  peak  RSS  alloc  promoted  1 in R … dropped     │ header
 //! │ curve        in use since the target's start, and the time cursor       │ timebar
 //! │ sentence     trouble, or what just happened                             │ here
@@ -10,7 +10,8 @@
 //! │ crumbs       focus ‹ of what (callers)                                  │ callers
 //! │ heading      names        columns                                       │ callsites, callers
 //! │ body         rows; only those that are seen are made                    │ callsites, callers, help
-//! │ total        the sum of the rows (callsites)                            │ callsites
+//! │ total        the sum of the rows (callsites, promotion)                 │ callsites, promotion
+//! │ plot         of the selected row (promotion)                            │ survival
 //! │ rule ────────────────────────────────────────────────────────────────── │ here
 //! │ filter       / text                                                     │ bar
 //! └ bar          keys ─────────────────────────────────────────── how many ─┘ bar
@@ -29,11 +30,14 @@ mod help;
 mod layout;
 mod names;
 mod plain;
+mod promotion;
 mod spark;
+mod survival;
 #[cfg(test)]
 mod testing;
 pub mod text;
 mod timebar;
+mod timeline;
 
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Rect};
@@ -58,6 +62,7 @@ struct Parts {
     heading: Rect,
     body: Rect,
     total: Rect,
+    panel: Rect,
     lower_rule: Rect,
     filter: Rect,
     bar: Rect,
@@ -83,6 +88,7 @@ impl Parts {
             heading: next(rooms.heading),
             body: next(rooms.body),
             total: next(rooms.total),
+            panel: next(rooms.panel),
             lower_rule: next(rooms.lower_rule),
             filter: next(rooms.filter),
             bar: next(rooms.bar),
@@ -118,6 +124,8 @@ pub fn draw(app: &App, frame: &mut Frame) {
     match app.screen() {
         Screen::Callsites(cursor) => callsites::draw(app, cursor, &parts, frame),
         Screen::Callers(callers) => callers::draw(app, callers, &parts, frame),
+        Screen::Timeline(timeline) => timeline::draw(app, timeline, &parts, frame),
+        Screen::Promotion(promotion) => promotion::draw(app, promotion, &parts, frame),
         Screen::Help { offset } => help::draw(*offset, parts.body, frame),
     }
     bar::filter(app, parts.filter, frame);
@@ -226,3 +234,5 @@ fn why_empty(app: &App) -> String {
 mod hostile_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod timeline_tests;

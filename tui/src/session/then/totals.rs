@@ -14,6 +14,8 @@ pub struct OfGroup {
     pub totals: Totals,
     /// Allocated in the window of rates.
     pub window: Total,
+    /// What of it was promoted, in cycles that were over.
+    pub survived: Total,
     /// Of a range: born in it and alive at its end,
     pub gained: Total,
     /// alive at its beginning and dead by its end.
@@ -24,6 +26,7 @@ impl OfGroup {
     fn merge(&mut self, other: &Self) {
         self.totals.merge(&other.totals);
         self.window.merge(&other.window);
+        self.survived.merge(&other.survived);
         self.gained.merge(&other.gained);
         self.lost.merge(&other.lost);
     }
@@ -171,6 +174,9 @@ impl Sets {
                 totals.minor.add(one.weight);
                 if one.promoted {
                     totals.promoted.add(one.weight);
+                    if one.born_us > bounds.window_us {
+                        self.groups[*group as usize].survived.add(one.weight);
+                    }
                 }
             }
         }

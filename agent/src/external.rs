@@ -29,7 +29,7 @@
 
 use crate::engine::hook;
 use crate::engine::sync::Ordering::Relaxed;
-use crate::engine::{Engine, kinds};
+use crate::engine::{Engine, kinds, unwind};
 
 /// A sampled piece of memory outside the heap: it is freed when this is dropped.
 #[derive(Debug)]
@@ -52,11 +52,14 @@ pub fn alloc(bytes: u64, kind: &str) -> Option<Token> {
 }
 
 impl Drop for Token {
+    // As the allocator's own: its frame is where the callstack of the free begins.
+    #[inline(never)]
     fn drop(&mut self) {
         if hook::may_hold(self.address)
             && let Some(taken) = hook::take(self.address)
         {
-            hook::freed(taken);
+            let stack = hook::freed_at(&unwind::mark());
+            hook::freed(taken, stack);
         }
     }
 }

@@ -149,17 +149,20 @@ pub fn after_fork() -> Result<&'static Path, Off> {
 ///
 /// False if it is not noted: there is no agent, or dozens wait for it already. Never
 /// blocks.
+#[expect(clippy::must_use_candidate, reason = "most programs do not care")]
 pub fn phase(name: &str) -> bool {
     notes::note(notes::Kind::Phase, name)
 }
 
 /// Gives this moment a name, for all viewers. As [`phase`].
+#[expect(clippy::must_use_candidate, reason = "most programs do not care")]
 pub fn mark(label: &str) -> bool {
     notes::note(notes::Kind::Mark, label)
 }
 
 /// Says what this process is, in a few words: its shard, its customer, its input.
 /// Replaces what was said before. As [`phase`].
+#[expect(clippy::must_use_candidate, reason = "most programs do not care")]
 pub fn context(label: &str) -> bool {
     notes::note(notes::Kind::Context, label)
 }

@@ -197,6 +197,7 @@ impl std::error::Error for StartError {}
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use heaptop_protocol::estimate::Interval;
 
     #[test]
     fn lambda_is_a_probability() {
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(Config::interval_bytes(0), Err(ConfigError::Interval));
         assert!(Config::lambda(0.0).is_ok() && Config::lambda(1.0).is_ok());
         let interval =
-            |lambda: f64| Config::lambda(lambda).unwrap().terms().interval().map(|i| i.bytes());
+            |lambda: f64| Config::lambda(lambda).unwrap().terms().interval().map(Interval::bytes);
         assert_eq!([0.0, 1.0, 0.3, 1e-300].map(interval), [None, Some(1), Some(3), Some(u32::MAX)]);
         assert_eq!(
             Config::interval_bytes(80_000).unwrap().terms().interval().unwrap().bytes(),

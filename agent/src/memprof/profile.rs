@@ -230,20 +230,19 @@ impl Profile {
             if core.phase() != Phase::Sampling {
                 return Err(JoinError::NotSampling);
             }
-            match profiles.of_domain(d) {
-                Some(_) => Err(JoinError::AlreadySampling),
-                None => {
-                    d.set_token(self.token.0);
-                    d.restart();
-                    Ok(())
-                }
+            if profiles.of_domain(d).is_some() {
+                return Err(JoinError::AlreadySampling);
             }
+            d.set_token(self.token.0);
+            d.restart();
+            Ok(())
         })
     }
 
     /// Runs the callbacks that are due, in their order, on the calling thread; for how
     /// many blocks. Those of other threads' blocks whose events are not complete yet come
     /// with a later call. Several threads may poll: each takes what none has taken.
+    #[expect(clippy::must_use_candidate, reason = "it is called for its callbacks")]
     pub fn poll(&self) -> usize {
         let Some((profiles, core)) = self.parts() else { return 0 };
         if core.phase() == Phase::Discarded {

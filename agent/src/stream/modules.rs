@@ -233,7 +233,7 @@ mod tests {
         let exe = std::fs::read_link("/proc/self/exe").unwrap();
         assert_eq!(module.path, exe.to_string_lossy());
         assert_eq!(frame.offset + module.load_bias, here);
-        let libc = frame_of_libc(&modules);
+        let libc = frame_of_libc(&mut modules);
         assert!(libc.path.contains("libc"), "{libc:?}");
         assert!(!libc.build_id.is_empty());
         let before = modules.known().len();
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(modules.known().len(), before, "nothing was loaded");
     }
 
-    fn frame_of_libc(modules: &Modules) -> Module {
+    fn frame_of_libc(modules: &mut Modules) -> Module {
         let f = unpack(modules.place(libc::getpid as *const () as u64 + 4));
         modules.known()[f.module.0 as usize - 1].clone()
     }

@@ -82,6 +82,10 @@ enum Sink {
 }
 
 /// See the module.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "what is due has nothing to do with what was said"
+)]
 pub struct Peer {
     sink: Sink,
     out: Vec<u8>,

@@ -27,7 +27,7 @@ impl Tracker for Balance {
     type Minor = Held;
     type Major = Held;
     fn alloc_minor(&self, b: &Allocation<'_>) -> Option<Held> {
-        (b.size % 3 != 0).then(|| Held::new(&self.0))
+        (!b.size.is_multiple_of(3)).then(|| Held::new(&self.0))
     }
     fn alloc_major(&self, _: &Allocation<'_>) -> Option<Held> {
         Some(Held::new(&self.0))

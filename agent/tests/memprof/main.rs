@@ -4,6 +4,9 @@
 //! Tests run side by side in one process. Those of thread scope do not disturb each
 //! other; those of the process's scope take turns.
 
+// A test's tracker stands beside what it is for; threads are joined in a line.
+#![allow(clippy::items_after_statements, clippy::needless_for_each)]
+
 mod combinations;
 mod cycles;
 mod domains;

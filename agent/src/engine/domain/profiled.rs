@@ -65,7 +65,7 @@ impl Domain {
         self.granted.set(granted);
         if self.word.get() == 0 {
             // What was spent before belongs on the clock.
-            let used = granted.checked_sub(left as u64).unwrap_or(0);
+            let used = granted.saturating_sub(left as u64);
             engine.header.clock.fetch_add(used, Relaxed);
             self.stop_soon();
         }

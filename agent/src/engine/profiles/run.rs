@@ -60,14 +60,8 @@ impl Profiles {
         if before & YOUNG != 0 {
             core.young_dead.fetch_add(1, Relaxed);
         }
-        let here = core.terms().prompt && self.may_run(d);
+        let here = core.terms().prompt && may_run(d);
         self.raise(engine, d, index, claim, here, |state| Some(state | how | FREED | promoted));
-    }
-
-    /// Whether callbacks can run here: not within another one, nor where a panic is
-    /// under way, which a second one would make fatal.
-    fn may_run(&self, d: &Domain) -> bool {
-        !d.is_busy() && !std::thread::panicking()
     }
 
     /// Something has happened to a claim, as `event` says of its word; `None`: it has not
@@ -134,19 +128,19 @@ impl Profiles {
             } else if state & CLOSED != 0 {
                 claim.state.fetch_and(!DUE, AcqRel);
             } else if core.phase() == Phase::Discarded {
-                self.forget(engine, index, claim, core, false);
+                forget(engine, index, claim, core, false);
             } else if state & DISCARD != 0 {
                 // It was meant for the block that was here before.
                 claim.state.fetch_and(!DISCARD, AcqRel);
             } else if state & HELD != 0 {
-                self.run_held(engine, index, claim, core, state);
+                run_held(engine, index, claim, core, state);
             } else if state & BORN != 0 {
-                self.run_alloc(engine, index, claim, core, state & MAJOR != 0);
+                run_alloc(engine, index, claim, core, state & MAJOR != 0);
                 claim.state.fetch_and(!BORN, AcqRel);
             } else if state & LOST != 0 {
-                self.forget(engine, index, claim, core, true);
+                forget(engine, index, claim, core, true);
             } else if state & PROMOTE != 0 {
-                self.run_promote(engine, index, claim, core);
+                run_promote(engine, index, claim, core);
                 claim.state.fetch_and(!PROMOTE, AcqRel);
             } else {
                 if let Some(data) = take(claim) {
@@ -154,101 +148,8 @@ impl Profiles {
                     core.counts.deallocated.fetch_add(1, Relaxed);
                     core.call(|c| c.dealloc(data, major));
                 }
-                self.close(engine, index, claim);
+                close(engine, index, claim);
             }
-        }
-    }
-
-    /// A young block of which nothing is told unless it is promoted.
-    fn run_held(&self, engine: &Engine, index: u32, claim: &Claim, core: &Core, state: u32) {
-        if state & PROMOTE == 0 {
-            self.close(engine, index, claim);
-            return;
-        }
-        core.counts.sampled.fetch_add(1, Relaxed);
-        claim.state.fetch_or(MAJOR, AcqRel);
-        self.run_alloc(engine, index, claim, core, true);
-        claim.state.fetch_and(!(HELD | PROMOTE), AcqRel);
-    }
-
-    fn run_alloc(&self, engine: &Engine, index: u32, claim: &Claim, core: &Core, major: bool) {
-        let Some(b) = engine.tracker.birth_of(index) else { return };
-        let frames = claim.take_frames();
-        let birth = Birth {
-            id: b.id,
-            n_samples: claim.n_samples.load(Relaxed),
-            size: b.size,
-            address: b.address,
-            cause: b.cause,
-            lambda: f64::from_bits(claim.lambda.load(Relaxed)),
-            domain: b.thread,
-            thread: engine.tid(b.thread),
-            clock: b.clock,
-            time_ns: b.ns.saturating_sub(engine.started_ns),
-            replaces: b.replaces,
-            born_young: b.young,
-            frames: frames.as_ref().map_or(&[], |f| &f.frames),
-            is_cut: frames.as_ref().is_some_and(|f| f.end == 1),
-        };
-        let counts = &core.counts;
-        match core.call(|c| c.alloc(&birth, major)) {
-            Some(Answer::Track(data)) if core.terms().what == What::Births => {
-                counts.refused.fetch_add(1, Relaxed);
-                core.guarded(|c| c.forget(data, major));
-                self.close(engine, index, claim);
-            }
-            Some(Answer::Track(data)) => {
-                counts.tracked.fetch_add(1, Relaxed);
-                claim.data.store(data.as_ptr().cast(), Relaxed);
-            }
-            Some(Answer::NoRoom) => {
-                counts.dropped.fetch_add(1, Relaxed);
-                self.close(engine, index, claim);
-            }
-            Some(Answer::Refuse) | None => {
-                counts.refused.fetch_add(1, Relaxed);
-                self.close(engine, index, claim);
-            }
-        }
-    }
-
-    fn run_promote(&self, engine: &Engine, index: u32, claim: &Claim, core: &Core) {
-        let Some(data) = take(claim) else { return };
-        core.counts.promoted.fetch_add(1, Relaxed);
-        match core.call(|c| c.promote(data)) {
-            Some(Answer::Track(data)) => {
-                claim.data.store(data.as_ptr().cast(), Relaxed);
-                claim.state.fetch_or(MAJOR, AcqRel);
-            }
-            Some(Answer::Refuse | Answer::NoRoom) | None => {
-                core.counts.refused_at_promotion.fetch_add(1, Relaxed);
-                self.close(engine, index, claim);
-            }
-        }
-    }
-
-    /// Nothing more is told of the block.
-    fn forget(&self, engine: &Engine, index: u32, claim: &Claim, core: &Core, lost: bool) {
-        let state = claim.state.load(Acquire);
-        if let Some(data) = take(claim) {
-            let count = if lost { &core.counts.lost } else { &core.counts.discarded };
-            count.fetch_add(1, Relaxed);
-            core.guarded(|c| c.forget(data, state & MAJOR != 0));
-        } else if state & BORN != 0 {
-            core.counts.dropped.fetch_add(1, Relaxed);
-        }
-        self.close(engine, index, claim);
-    }
-
-    /// By the runner: nothing is due any more, and there is no data.
-    fn close(&self, engine: &Engine, index: u32, claim: &Claim) {
-        claim.drop_frames();
-        let state = claim.state.fetch_or(CLOSED, AcqRel);
-        claim.state.fetch_and(!DUE, AcqRel);
-        // A block that only the profile had is an unknown one from here on. Where a free
-        // has taken it out already, that free is under way.
-        if state & ONLY != 0 && state & FREED == 0 && engine.tracker.untrack(index) {
-            claim.state.fetch_or(FREED, AcqRel);
         }
     }
 
@@ -413,6 +314,105 @@ impl Profiles {
         // The list has the last first.
         queue.make_contiguous().get_mut(first..).unwrap_or_default().reverse();
         queue.len()
+    }
+}
+
+/// Whether callbacks can run here: not within another one, nor where a panic is under
+/// way, which a second one would make fatal.
+fn may_run(d: &Domain) -> bool {
+    !d.is_busy() && !std::thread::panicking()
+}
+
+/// A young block of which nothing is told unless it is promoted.
+fn run_held(engine: &Engine, index: u32, claim: &Claim, core: &Core, state: u32) {
+    if state & PROMOTE == 0 {
+        close(engine, index, claim);
+        return;
+    }
+    core.counts.sampled.fetch_add(1, Relaxed);
+    claim.state.fetch_or(MAJOR, AcqRel);
+    run_alloc(engine, index, claim, core, true);
+    claim.state.fetch_and(!(HELD | PROMOTE), AcqRel);
+}
+
+fn run_alloc(engine: &Engine, index: u32, claim: &Claim, core: &Core, major: bool) {
+    let Some(b) = engine.tracker.birth_of(index) else { return };
+    let frames = claim.take_frames();
+    let birth = Birth {
+        id: b.id,
+        n_samples: claim.n_samples.load(Relaxed),
+        size: b.size,
+        address: b.address,
+        cause: b.cause,
+        lambda: f64::from_bits(claim.lambda.load(Relaxed)),
+        domain: b.thread,
+        thread: engine.tid(b.thread),
+        clock: b.clock,
+        time_ns: b.ns.saturating_sub(engine.started_ns),
+        replaces: b.replaces,
+        born_young: b.young,
+        frames: frames.as_ref().map_or(&[], |f| &f.frames),
+        is_cut: frames.as_ref().is_some_and(|f| f.end == 1),
+    };
+    let counts = &core.counts;
+    match core.call(|c| c.alloc(&birth, major)) {
+        Some(Answer::Track(data)) if core.terms().what == What::Births => {
+            counts.refused.fetch_add(1, Relaxed);
+            core.guarded(|c| c.forget(data, major));
+            close(engine, index, claim);
+        }
+        Some(Answer::Track(data)) => {
+            counts.tracked.fetch_add(1, Relaxed);
+            claim.data.store(data.as_ptr().cast(), Relaxed);
+        }
+        Some(Answer::NoRoom) => {
+            counts.dropped.fetch_add(1, Relaxed);
+            close(engine, index, claim);
+        }
+        Some(Answer::Refuse) | None => {
+            counts.refused.fetch_add(1, Relaxed);
+            close(engine, index, claim);
+        }
+    }
+}
+
+fn run_promote(engine: &Engine, index: u32, claim: &Claim, core: &Core) {
+    let Some(data) = take(claim) else { return };
+    core.counts.promoted.fetch_add(1, Relaxed);
+    match core.call(|c| c.promote(data)) {
+        Some(Answer::Track(data)) => {
+            claim.data.store(data.as_ptr().cast(), Relaxed);
+            claim.state.fetch_or(MAJOR, AcqRel);
+        }
+        Some(Answer::Refuse | Answer::NoRoom) | None => {
+            core.counts.refused_at_promotion.fetch_add(1, Relaxed);
+            close(engine, index, claim);
+        }
+    }
+}
+
+/// Nothing more is told of the block.
+fn forget(engine: &Engine, index: u32, claim: &Claim, core: &Core, lost: bool) {
+    let state = claim.state.load(Acquire);
+    if let Some(data) = take(claim) {
+        let count = if lost { &core.counts.lost } else { &core.counts.discarded };
+        count.fetch_add(1, Relaxed);
+        core.guarded(|c| c.forget(data, state & MAJOR != 0));
+    } else if state & BORN != 0 {
+        core.counts.dropped.fetch_add(1, Relaxed);
+    }
+    close(engine, index, claim);
+}
+
+/// By the runner: nothing is due any more, and there is no data.
+fn close(engine: &Engine, index: u32, claim: &Claim) {
+    claim.drop_frames();
+    let state = claim.state.fetch_or(CLOSED, AcqRel);
+    claim.state.fetch_and(!DUE, AcqRel);
+    // A block that only the profile had is an unknown one from here on. Where a free has
+    // taken it out already, that free is under way.
+    if state & ONLY != 0 && state & FREED == 0 && engine.tracker.untrack(index) {
+        claim.state.fetch_or(FREED, AcqRel);
     }
 }
 

@@ -5,7 +5,7 @@ use heaptop_agent::memprof::{Allocation, Config, Scope, Tracker, start};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// Sums of n_samples for two sizes.
+/// Sums of `n_samples` for two sizes.
 #[derive(Default)]
 struct Sums {
     small: AtomicU64,

@@ -62,7 +62,7 @@ fn row_10_a_callback_that_blocks_holds_up_no_other() {
             until("both meet", || {
                 profile.poll();
                 met.load(SeqCst) == 2
-            })
+            });
         };
         scope.spawn(polls);
         scope.spawn(polls);

@@ -1,0 +1,87 @@
+//! The seeds' own benchmark, rebuilt: what tracking costs over sampling alone.
+//!
+//! ```text
+//! cargo bench -p heaptop-agent --bench memprof
+//! ```
+//!
+//! Untracked: the allocation callback returns nothing. Tracked: it returns something, and
+//! promotion and death are told too. Short-lived: small garbage. Long-lived: a list that
+//! grows, and is freed at the end. λ is per word of 8 bytes, as in the seeds. Both kinds
+//! are run in turn, and the median of the ratios of neighbours is told, with the quartiles.
+
+use heaptop_agent::memprof::{self, Allocation, Config, Delivery, Scope, Tracker};
+use std::hint::black_box;
+use std::time::Instant;
+
+#[global_allocator]
+static ALLOC: heaptop_agent::Heaptop = heaptop_agent::Heaptop::system();
+
+const ROUNDS: usize = 15;
+const SHORT: usize = 4_000_000;
+const LONG: usize = 1_000_000;
+
+struct Tracks(bool);
+
+impl Tracker for Tracks {
+    type Minor = u64;
+    type Major = u64;
+    fn alloc_minor(&self, block: &Allocation<'_>) -> Option<u64> {
+        self.0.then_some(block.size)
+    }
+    fn alloc_major(&self, block: &Allocation<'_>) -> Option<u64> {
+        self.0.then_some(block.size)
+    }
+    fn promote(&self, size: u64) -> Option<u64> {
+        Some(size)
+    }
+}
+
+struct Node(Option<Box<Node>>, [u64; 2]);
+
+fn short_lived() {
+    for i in 0..SHORT {
+        black_box(Box::new(Node(None, [i as u64; 2])));
+    }
+}
+
+fn long_lived() {
+    let mut kept: Vec<Box<Node>> = Vec::new();
+    for i in 0..LONG {
+        kept.push(Box::new(Node(None, [i as u64; 2])));
+    }
+    black_box(&kept);
+}
+
+/// Seconds of a run with such a profile.
+fn run(work: fn(), tracks: bool, lambda: f64) -> f64 {
+    let config = Config::lambda(lambda).expect("λ is a probability");
+    let config = config.scope(Scope::Process).delivery(Delivery::Prompt).callstack_size(10);
+    let profile = memprof::start(config, Tracks(tracks)).expect("nothing else samples");
+    let started = Instant::now();
+    work();
+    let took = started.elapsed().as_secs_f64();
+    drop(profile);
+    took
+}
+
+fn main() {
+    println!("tracked ÷ untracked: median (quartiles) of {ROUNDS} pairs");
+    println!("{:>12} {:>24} {:>24}", "λ per word", "short-lived", "long-lived");
+    for per_word in [1e-4, 1e-3, 1e-2] {
+        let ratios = [short_lived as fn(), long_lived].map(|work| {
+            run(work, true, per_word / 8.0);
+            let mut ratios: Vec<f64> = (0..ROUNDS)
+                .map(|round| {
+                    // The first of a pair in turn, so that what drifts weighs on both.
+                    let first = run(work, round % 2 == 0, per_word / 8.0);
+                    let second = run(work, round % 2 != 0, per_word / 8.0);
+                    if round % 2 == 0 { first / second } else { second / first }
+                })
+                .collect();
+            ratios.sort_by(f64::total_cmp);
+            let at = |part: usize| ratios[ROUNDS * part / 4];
+            format!("{:.3} ({:.3}–{:.3})", at(2), at(1), at(3))
+        });
+        println!("{per_word:>12e} {:>24} {:>24}", ratios[0], ratios[1]);
+    }
+}

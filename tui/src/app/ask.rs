@@ -3,7 +3,7 @@
 use super::summary::{Live, Summary};
 use super::{App, Callers, Effect, Screen, keys, tree};
 use crate::export::{self, Request};
-use crate::query::{self, Callsites, Direction, NodeKey};
+use crate::query::{self, Callsites, Column, Direction, NodeKey};
 use crate::session::Session;
 use crate::session::estimate::precision::Finer;
 use crate::view::format::{self, Rounding};
@@ -60,7 +60,7 @@ impl App {
 
     fn ask_callers(&mut self, session: &Session) {
         let (held, paused, metric) = (self.order_held, self.paused, self.metric);
-        let shown = self.stack.iter_mut().rev().find(|s| !matches!(s, Screen::Help { .. }));
+        let shown = self.stack.iter_mut().rev().find(|s| s.is_list());
         let Some(Screen::Callers(c)) = shown else { return };
         let question = &self.question;
         let filter = &question.filter;
@@ -88,6 +88,7 @@ impl App {
     /// Asks for the rows that are seen and some around them; for all of them when
     /// the screen is paused, since they are held.
     pub(super) fn ask_callsites(&mut self, session: &Session) {
+        self.question.growth_from_ns = self.growth_from(session);
         let mut list = Callsites::ask(session, &self.question);
         if self.order_held {
             list.hold(&mut self.order);
@@ -146,6 +147,7 @@ impl App {
                 };
                 cursor.settle(rows.len(), find, page);
             }
+            Some(Screen::Columns { cursor }) => cursor.place(Column::ALL.len() - 1, page),
             Some(Screen::Help { offset }) => {
                 *offset = (*offset).min(keys::HELP_LINES.saturating_sub(page));
             }
@@ -177,7 +179,7 @@ impl App {
 
     /// The list that is shown, or lies under the help.
     pub(super) fn shown(&self) -> &Screen {
-        self.stack.iter().rev().find(|s| !matches!(s, Screen::Help { .. })).unwrap_or(&Screen::NONE)
+        self.stack.iter().rev().find(|s| s.is_list()).unwrap_or(&Screen::NONE)
     }
 
     pub(super) fn selected_text(&self) -> Option<String> {
@@ -187,7 +189,7 @@ impl App {
                 .rows
                 .get(c.cursor.index())
                 .map(|row| export::node_text(&row.label, &row.cum, &row.flat, self.metric)),
-            Screen::Help { .. } => None,
+            Screen::Columns { .. } | Screen::Help { .. } => None,
         }
     }
 }

@@ -58,6 +58,20 @@ pub enum Action {
     Copy,
     /// Everything as at the start.
     Reset,
+    /// Rows are something else: files, crates, threads …
+    Group,
+    /// Opens the chooser of columns, or closes it.
+    Columns,
+    /// Shows a column or hides it.
+    ToggleColumn,
+    /// Moves a column to the left.
+    ColumnLeft,
+    /// Moves a column to the right.
+    ColumnRight,
+    /// All columns as at the start.
+    ResetColumns,
+    /// Counts growth from another mark.
+    GrowthBase,
     /// Halves R.
     Finer,
     /// Doubles R.
@@ -98,6 +112,8 @@ pub enum Place {
     Callsites,
     /// The callers.
     Callers,
+    /// The chooser of columns.
+    Columns,
     /// The help.
     Help,
 }
@@ -132,7 +148,8 @@ use KeyCode::{
     BackTab, Backspace, Down, End, Enter, Esc, Home, Left, PageDown, PageUp, Right, Tab, Up,
 };
 const LISTS: &[Place] = &[Place::Callsites, Place::Callers];
-const EVERYWHERE: &[Place] = &[Place::Callsites, Place::Callers, Place::Help];
+const EVERYWHERE: &[Place] = &[Place::Callsites, Place::Callers, Place::Columns, Place::Help];
+const COLUMNS: &[Place] = &[Place::Columns];
 const SITES: &[Place] = &[Place::Callsites];
 const TREE: &[Place] = &[Place::Callers];
 const HELP: &[Place] = &[Place::Help];
@@ -157,11 +174,19 @@ pub const BINDINGS: &[Binding] = bindings! {
     [Code(Enter)] "Enter" "callers" SITES Drill "who calls the selected callsite";
     [Code(Enter)] "Enter" "focus" TREE Drill "make the selected frame the focus";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" TREE Back "back to where you came from";
-    [Code(Esc), Code(Backspace)] "Esc, Backspace" "" SITES Back "take the filter away";
+    [Code(Esc), Code(Backspace)] "Esc, Backspace" "" SITES Back "leave the class, or take the filter away";
+    [Code(Esc), Code(Backspace), Code(Enter), char('c')] "Esc, Enter, c" "back" COLUMNS Columns "close the chooser of columns";
+    [char(' ')] "Space" "show or hide" COLUMNS ToggleColumn "show the selected column, or hide it";
+    [Code(Left), char('h'), char('<')] "Left, h, <" "move left" COLUMNS ColumnLeft "move the selected column to the left";
+    [Code(Right), char('l'), char('>')] "Right, l, >" "move right" COLUMNS ColumnRight "move the selected column to the right";
+    [char('r')] "r" "reset" COLUMNS ResetColumns "all columns as at the start";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" HELP Back "close the help";
     [char('/')] "/" "filter" LISTS Filter "keep rows whose names or callers contain a text";
     [char('s')] "s" "sort" SITES SortColumn "sort by the next column";
     [char('S')] "S" "" SITES SortDirection "turn the order round";
+    [char('t')] "t" "group" SITES Group "group by callsite, function, file, crate or module, size class, thread";
+    [char('c')] "c" "columns" SITES Columns "choose the columns and their order";
+    [char('D')] "D" "" SITES GrowthBase "count growth from another mark, or from when heaptop came";
     [char('i')] "i" "invert" TREE Invert "callers of the focus, or what it calls";
     [char('m')] "m" "metric" TREE Metric "count in use, allocated, promoted or short-lived";
     [char('m')] "m" "" SITES Metric "what an export counts";
@@ -209,6 +234,8 @@ pub const LEGEND: &[(&str, &str)] = &[
     ("dim", "fewer than 5 samples stand behind it"),
     ("promoted", "share of the bytes born young that outlived the nursery's cycle"),
     ("dies young", "the rest of them"),
+    ("growth", "bytes in use since the mark, once a second; ▲ with evidence, of all rows in 95 %"),
+    ("mean life", "of all blocks; > while the last of them live"),
     ("lifetime", "half of the blocks are dead by then; > when over half outlive it"),
     ("trend", "in use over the last minutes, from 0 to its largest"),
     ("cost", "CPU time that the agent takes in the target, in % of one core"),

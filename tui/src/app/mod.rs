@@ -17,6 +17,8 @@
 //! the same.
 
 mod ask;
+pub mod base;
+mod columns;
 mod commands;
 pub mod cursor;
 pub mod keys;
@@ -36,9 +38,10 @@ use tui_input::Input;
 
 use crate::calendar::Utc;
 use crate::export::Request;
-use crate::query::{Column, Metric, NodeKey, Order, Question, Table, When};
+use crate::query::{Column, Grouping, Metric, NodeKey, Order, Question, Table, When};
 use crate::session::Connection;
 pub use commands::Wanted;
+use base::GrowthBase;
 use rooms::{Rooms, Wishes};
 pub use screens::{Callers, Screen};
 use summary::{Live, Summary};
@@ -107,6 +110,12 @@ pub struct App {
     question: Question,
     /// The callsites' columns in order, as the user has them.
     columns: Vec<Column>,
+    /// Whether the user has chosen them: then the first ones are worth the most.
+    columns_chosen: bool,
+    /// What was gone into: what rows were, and which of them.
+    left_group: Option<(Grouping, NodeKey)>,
+    /// What growth is counted from.
+    growth_base: GrowthBase,
     /// So many columns behind the first are passed over where room is short.
     passed_over: usize,
     metric: Metric,
@@ -172,6 +181,9 @@ impl App {
             aside: Vec::new(),
             question: Question::default(),
             columns: Column::ALL.to_vec(),
+            columns_chosen: false,
+            left_group: None,
+            growth_base: GrowthBase::default(),
             passed_over: 0,
             metric: Metric::InUseBytes,
             times: Times::default(),
@@ -267,6 +279,12 @@ impl App {
         (&self.columns, self.passed_over)
     }
 
+    /// Whether the user has chosen columns, or their order.
+    #[must_use]
+    pub const fn columns_are_chosen(&self) -> bool {
+        self.columns_chosen
+    }
+
     /// What trees and exports count.
     #[must_use]
     pub const fn metric(&self) -> Metric {
@@ -354,7 +372,7 @@ impl App {
             sentence: self.sentence().map_or(0, lines),
             past: self.question.when != When::Now,
             filter: self.prompt.is_some() || !self.question.filter.is_empty(),
-            list: !matches!(self.screen(), Screen::Help { .. }),
+            list: !matches!(self.screen(), Screen::Help { .. } | Screen::Columns { .. }),
             total: matches!(self.screen(), Screen::Callsites(_)),
             crumbs: matches!(self.screen(), Screen::Callers(_)),
         };

@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::keys::Action;
 use super::{App, Callers, Screen, tree};
-use crate::query::{Direction, Row};
+use crate::query::{Column, Direction, Grouping, Row};
 use crate::session::Session;
 
 impl App {
@@ -36,6 +36,10 @@ impl App {
                 let Callers { rows, cursor, .. } = &mut **c;
                 cursor.select(to(cursor.index(), page), rows.len(), |i| rows[i].path, page);
             }
+            Some(Screen::Columns { cursor }) => {
+                let len = Column::ALL.len() - 1;
+                cursor.go(to(cursor.index(), page), len, page);
+            }
             Some(Screen::Help { offset }) => *offset = to(*offset, page),
             None => {}
         }
@@ -53,6 +57,7 @@ impl App {
         match self.stack.last_mut()? {
             Screen::Callsites(cursor) => Some(cursor),
             Screen::Callers(c) => Some(&mut c.cursor),
+            Screen::Columns { cursor } => Some(cursor),
             Screen::Help { .. } => None,
         }
     }
@@ -90,7 +95,7 @@ impl App {
                     cursor.select(to, rows.len(), |i| rows[i].path, page);
                 }
             }
-            Some(Screen::Help { .. }) | None => {}
+            Some(Screen::Columns { .. } | Screen::Help { .. }) | None => {}
         }
     }
 
@@ -141,12 +146,17 @@ impl App {
     }
 
     pub(super) fn drill(&mut self, session: &Session) {
+        if matches!(self.screen(), Screen::Callsites(_))
+            && self.question.group != Grouping::Callsite
+        {
+            return self.go_into(session);
+        }
         let next = match self.screen() {
             Screen::Callsites(_) => self
                 .selected_row()
                 .map(|row| Callers::of(vec![row.key], vec![row.label.clone()], Direction::Callers)),
             Screen::Callers(c) => c.drilled(c.cursor.index()),
-            Screen::Help { .. } => None,
+            Screen::Columns { .. } | Screen::Help { .. } => None,
         };
         if let Some(next) = next {
             self.aside.clear();
@@ -155,7 +165,39 @@ impl App {
         }
     }
 
+    /// The callsites of the selected class.
+    fn go_into(&mut self, session: &Session) {
+        let Some(key) = self.selected_row().map(|row| row.key) else { return };
+        let Some(together) = self.question.group.together() else {
+            return self.say("sizes and threads have no callers: t groups by callsite again".into());
+        };
+        self.left_group = Some((self.question.group, key));
+        self.group_by(Grouping::Callsite, session);
+        self.question.within = Some((together, key));
+        self.ask(session);
+    }
+
+    /// Back to the classes, if one was gone into.
+    fn leave_class(&mut self, session: &Session) -> bool {
+        let Some((group, key)) = self.left_group.take() else { return false };
+        if self.question.within.is_none() {
+            return false;
+        }
+        self.group_by(group, session);
+        if let Some(cursor) = self.cursor() {
+            cursor.follow(key.0);
+        }
+        self.ask(session);
+        true
+    }
+
     pub(super) fn back(&mut self, session: &Session) {
+        if self.close_columns() {
+            return self.come_back(session);
+        }
+        if self.stack.len() == 1 && self.leave_class(session) {
+            return;
+        }
         if self.stack.len() > 1 {
             let was_help = self.close_help();
             if !was_help {

@@ -12,6 +12,11 @@ pub enum Screen {
     Callsites(Cursor),
     /// Callers or callees of a focus.
     Callers(Box<Callers>),
+    /// Which columns the callsites have.
+    Columns {
+        /// The selected one.
+        cursor: Cursor,
+    },
     /// The keys.
     Help {
         /// First line shown.
@@ -23,12 +28,19 @@ impl Screen {
     /// What stands for the screen of an empty stack, which there never is.
     pub(super) const NONE: Self = Self::Help { offset: 0 };
 
+    /// Whether it is a list of its own, which others lie over.
+    #[must_use]
+    pub const fn is_list(&self) -> bool {
+        !matches!(self, Self::Help { .. } | Self::Columns { .. })
+    }
+
     /// Where its keys are in the table.
     #[must_use]
     pub const fn place(&self) -> Place {
         match self {
             Self::Callsites(_) => Place::Callsites,
             Self::Callers(_) => Place::Callers,
+            Self::Columns { .. } => Place::Columns,
             Self::Help { .. } => Place::Help,
         }
     }

@@ -42,6 +42,7 @@ fn asked(view: View, when: When) -> Asked {
         focus: Vec::new(),
         filter: String::new(),
         when,
+        group: crate::query::Grouping::Callsite,
     }
 }
 

@@ -26,6 +26,7 @@
 pub mod blocks;
 pub mod book;
 pub mod callsite;
+mod classes;
 mod clock;
 pub mod course;
 pub mod estimate;
@@ -37,6 +38,7 @@ mod known;
 pub mod lifetimes;
 pub mod lives;
 pub mod names;
+pub mod partition;
 mod past;
 pub mod sane;
 mod search;
@@ -184,6 +186,7 @@ pub struct Session {
     /// Births since the base that were heard of.
     heard_born: Total,
     then: then::Kept,
+    classes: classes::Kept,
     dropped: u64,
     unknown: u64,
 }
@@ -222,6 +225,7 @@ impl Session {
             base: None,
             heard_born: Total::default(),
             then: then::Kept::default(),
+            classes: classes::Kept::default(),
             dropped: 0,
             unknown: 0,
         }

@@ -109,10 +109,11 @@ fn count(app: &App) -> String {
     match (app.screen(), app.table()) {
         (Screen::Callsites(_), Some(table)) => {
             let (shown, of) = (table.len, table.of);
+            let [_, many] = app.question().group.names();
             if shown == of {
-                format!("{} callsites ", format::grouped(of))
+                format!("{} {many} ", format::grouped(of))
             } else {
-                format!("{} of {} callsites ", format::grouped(shown), format::grouped(of))
+                format!("{} of {} {many} ", format::grouped(shown), format::grouped(of))
             }
         }
         (Screen::Help { offset }, _) => {
@@ -123,6 +124,8 @@ fn count(app: &App) -> String {
         (Screen::Callers(_), _) if app.rooms().crumbs == 0 => {
             format!("{} ", export::metric(app.metric()))
         }
-        (Screen::Callers(_), _) | (Screen::Callsites(_), None) => String::new(),
+        (Screen::Callers(_) | Screen::Columns { .. }, _) | (Screen::Callsites(_), None) => {
+            String::new()
+        }
     }
 }

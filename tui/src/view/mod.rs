@@ -18,11 +18,14 @@
 //!
 //! How many lines each part gets is in [`crate::app::rooms`]; which columns fit,
 //! in [`layout`]; how numbers look, in [`format`]; how long text is cut, in [`text`].
-//! Colour has one meaning so far: red is loss. All else is weight and place.
+//! Colour has two meanings: red is loss, yellow is growth with evidence. All else is weight
+//! and place.
 
 mod bar;
 mod callers;
-mod callsites;
+
+pub mod callsites;
+mod columns;
 pub mod format;
 mod header;
 mod help;
@@ -118,6 +121,7 @@ pub fn draw(app: &App, frame: &mut Frame) {
     match app.screen() {
         Screen::Callsites(cursor) => callsites::draw(app, cursor, &parts, frame),
         Screen::Callers(callers) => callers::draw(app, callers, &parts, frame),
+        Screen::Columns { cursor } => columns::draw(app, cursor, parts.body, frame),
         Screen::Help { offset } => help::draw(*offset, parts.body, frame),
     }
     bar::filter(app, parts.filter, frame);

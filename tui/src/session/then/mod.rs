@@ -31,6 +31,7 @@
 
 mod ages;
 mod bounds;
+pub mod by;
 pub mod old;
 mod settled;
 #[cfg(test)]
@@ -42,11 +43,13 @@ mod weights;
 
 use super::Session;
 use super::estimate::Sight;
+use super::estimate::family;
 use super::estimate::survival::Table;
 use super::figures::Lifetime;
 use super::lifetimes::Ages;
 use super::when::When;
 use bounds::Bounds;
+use by::By;
 use heaptop_protocol::ids::ThreadId;
 use heaptop_protocol::totals::{Total, Totals};
 use rustc_hash::FxHashMap;
@@ -58,12 +61,20 @@ use trend::Trend;
 /// Until so long after a moment events may still come that are before it.
 const SETTLED_NS: u64 = 2_000_000_000;
 
+/// So many answers are kept: a screen asks about its moment, and about growth until now.
+const KEPT: usize = 3;
+
+/// What costs a pass and is asked for with every drawing is made anew so often at most, in
+/// nanoseconds of the target's time.
+const LATELY_NS: u64 = 1_000_000_000;
+
 static NOTHING: LazyLock<Totals> = LazyLock::new(Totals::default);
 
 /// What an answer depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
     when: When,
+    by: By,
     regrouped: u64,
     lives: u64,
     snapshots: usize,
@@ -73,10 +84,20 @@ struct Key {
 /// A curve, of what, and in how many steps.
 type OverTime = (Key, usize, Arc<[f64]>);
 
+/// An answer up to the present that may be a little old.
+#[derive(Debug, Clone, Copy)]
+struct Lately {
+    from_ns: Option<u64>,
+    by: By,
+    regrouped: u64,
+    made_ns: u64,
+}
+
 /// The last answers.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
-    then: RefCell<Option<(Key, Arc<Then>)>>,
+    then: RefCell<Vec<(Key, Arc<Then>)>>,
+    lately: RefCell<Vec<(Lately, Arc<Then>)>>,
     over_time: RefCell<Option<OverTime>>,
     settled: RefCell<settled::Settled>,
 }
@@ -84,10 +105,12 @@ pub(super) struct Kept {
 /// See the module.
 #[derive(Debug)]
 pub struct Then {
+    by: By,
     bounds: Bounds,
     sets: Sets,
     lives: OnceLock<Vec<Ages>>,
     trend: OnceLock<Trend>,
+    grew: OnceLock<Vec<bool>>,
 }
 
 impl Session {
@@ -104,7 +127,7 @@ impl Session {
     /// made of the blocks that were heard of. Costs a pass when something has changed.
     #[must_use]
     pub fn in_use_over_time(&self, from_ns: u64, to_ns: u64, steps: usize) -> Arc<[f64]> {
-        let key = self.key(When::Range { from_ns, to_ns });
+        let key = self.key(When::Range { from_ns, to_ns }, By::Group);
         let mut kept = self.then.over_time.borrow_mut();
         match &*kept {
             Some((known, of, values)) if (*known, *of) == (key, steps) => Arc::clone(values),
@@ -117,7 +140,7 @@ impl Session {
     }
 
     /// What an answer about `when` depends on.
-    fn key(&self, when: When) -> Key {
+    fn key(&self, when: When, by: By) -> Key {
         let end_ns = match when {
             When::Now | When::Peak => u64::MAX,
             When::At(end) | When::Range { to_ns: end, .. } => end,
@@ -125,6 +148,7 @@ impl Session {
         let settled = end_ns.saturating_add(SETTLED_NS) < self.now_ns;
         Key {
             when,
+            by,
             regrouped: self.book.regrouped(),
             lives: self.lives.revision(),
             snapshots: self.blind.len(),
@@ -139,30 +163,90 @@ impl Session {
     /// The numbers of another moment; `None` for the present.
     #[must_use]
     pub fn then(&self, when: When) -> Option<Arc<Then>> {
+        self.then_by(when, By::Group)
+    }
+
+    /// The same, put together by something else.
+    #[must_use]
+    pub fn then_by(&self, when: When, by: By) -> Option<Arc<Then>> {
         let when = when.until(self.now_ns);
         if when == When::Now {
             return None;
         }
-        let key = self.key(when);
+        let key = self.key(when, by);
         let mut kept = self.then.then.borrow_mut();
-        if let Some((known, then)) = &*kept
-            && *known == key
-        {
+        if let Some((_, then)) = kept.iter().find(|(known, _)| *known == key) {
             return Some(Arc::clone(then));
         }
-        let bounds = Bounds::new(self, when);
-        let then = Arc::new(Then {
-            sets: Sets::of(self, &bounds),
-            bounds,
-            lives: OnceLock::new(),
-            trend: OnceLock::new(),
-        });
-        *kept = Some((key, Arc::clone(&then)));
+        let then = Arc::new(Then::new(self, when, by));
+        // What an older state of the same question was is of no use any more.
+        kept.retain(|(known, _)| (known.when, known.by) != (when, by));
+        kept.truncate(KEPT - 1);
+        kept.insert(0, (key, Arc::clone(&then)));
         Some(then)
+    }
+
+    /// The numbers up to the present, or over the time from `from_ns` until then: made
+    /// anew once a second, since each time costs a pass over all that happened.
+    #[must_use]
+    pub fn lately(&self, from_ns: Option<u64>, by: By) -> Arc<Then> {
+        let now_ns = self.now_ns;
+        let wanted = Lately { from_ns, by, regrouped: self.book.regrouped(), made_ns: now_ns };
+        let same = |known: &Lately| (known.from_ns, known.by) == (from_ns, by);
+        let mut kept = self.then.lately.borrow_mut();
+        let good = |known: &Lately| {
+            same(known)
+                && known.regrouped == wanted.regrouped
+                && (known.made_ns..known.made_ns.saturating_add(LATELY_NS)).contains(&now_ns)
+        };
+        if let Some((_, then)) = kept.iter().find(|(known, _)| good(known)) {
+            return Arc::clone(then);
+        }
+        let when = match from_ns {
+            Some(from_ns) => When::Range { from_ns: from_ns.min(now_ns), to_ns: now_ns },
+            None => When::At(now_ns),
+        };
+        let then = Arc::new(Then::new(self, when, by));
+        kept.retain(|(known, _)| !same(known));
+        kept.truncate(KEPT - 1);
+        kept.insert(0, (wanted, Arc::clone(&then)));
+        then
     }
 }
 
 impl Then {
+    fn new(session: &Session, when: When, by: By) -> Self {
+        let bounds = Bounds::new(session, when);
+        let sets = Sets::of(session, &bounds, by);
+        let (lives, trend, grew) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { by, bounds, sets, lives, trend, grew }
+    }
+
+    /// By group, whether it grew with evidence: of all that are said to have, the chance
+    /// that even one has not is 5 % at most.
+    #[must_use]
+    pub fn grew(&self) -> &[bool] {
+        self.grew.get_or_init(|| {
+            if !self.bounds.grows {
+                return Vec::new();
+            }
+            let sets = self.sets.groups.iter().map(|group| (&group.gained, &group.lost));
+            family::grew(sets, self.sight_of_growth())
+        })
+    }
+
+    /// How many groups, or other classes, there are.
+    #[must_use]
+    pub const fn classes(&self) -> usize {
+        self.sets.groups.len()
+    }
+
+    /// What blocks are put together by.
+    #[must_use]
+    pub const fn by(&self) -> By {
+        self.by
+    }
+
     /// What each thread did, as far as it was heard of.
     #[must_use]
     pub fn threads(&self, session: &Session) -> FxHashMap<ThreadId, threads::OfThread> {
@@ -223,8 +307,9 @@ impl Then {
 
     /// Whether what was in use is known.
     #[must_use]
-    pub const fn knows_in_use(&self) -> bool {
-        self.bounds.in_use
+    pub fn knows_in_use(&self) -> bool {
+        // The peak is told by callstack.
+        self.bounds.in_use && (self.by == By::Group || self.bounds.when != When::Peak)
     }
 
     /// Whether what was allocated and promoted is known.
@@ -277,23 +362,33 @@ impl Then {
         groups: impl Iterator<Item = u32>,
         table: &mut Table,
     ) -> Lifetime {
-        let lives = self.lives.get_or_init(|| ages::of(session, &self.bounds));
+        self.ages_of(session, groups, table);
+        table.median()
+    }
+
+    /// Fills `table` with the lives of some groups together.
+    pub fn ages_of(
+        &self,
+        session: &Session,
+        groups: impl Iterator<Item = u32>,
+        table: &mut Table,
+    ) {
+        let lives = self.lives.get_or_init(|| ages::of(session, &self.bounds, self.by));
         table.clear();
         groups.filter_map(|group| lives.get(group as usize)).for_each(|ages| ages.add_to(table));
-        table.median()
     }
 
     /// By how much bytes in use of a group, or of all, grew in each step of the trend,
     /// oldest first.
     #[must_use]
     pub fn trend(&self, session: &Session, group: Option<u32>) -> Vec<f64> {
-        let trend = self.trend.get_or_init(|| Trend::of(session, &self.bounds));
+        let trend = self.trend.get_or_init(|| Trend::of(session, &self.bounds, self.by));
         group.map_or_else(|| trend.whole(), |group| trend.group(group).to_vec())
     }
 
     /// How many steps of the trend there are.
     #[must_use]
     pub fn trend_steps(&self, session: &Session) -> usize {
-        self.trend.get_or_init(|| Trend::of(session, &self.bounds)).steps()
+        self.trend.get_or_init(|| Trend::of(session, &self.bounds, self.by)).steps()
     }
 }

@@ -1,5 +1,6 @@
 //! What is asked of the session: the content of the screens, and of exports.
 
+use super::keys::Place;
 use super::summary::{Live, Summary};
 use super::{App, Callers, Effect, Screen, keys, tree};
 use crate::export::{self, Request};
@@ -50,12 +51,50 @@ impl App {
         if matches!(self.shown(), Screen::Callers(_)) {
             self.ask_callers(session);
         } else {
-            self.ask_callsites(session);
+            self.ask_lowest(session);
         }
         if self.paused {
             self.export = Some(Box::new(self.request(session)));
         }
         self.settle(session);
+    }
+
+    /// Asks the question of the lowest screen.
+    pub(super) fn ask_lowest(&mut self, session: &Session) {
+        match self.stack.first().map(Screen::place) {
+            Some(Place::Timeline) => self.ask_timeline(session),
+            Some(Place::Promotion) => self.ask_promotion(session),
+            _ => self.ask_callsites(session),
+        }
+    }
+
+    /// Whether the screen on top holds an answer.
+    pub(super) fn has_answer(&self) -> bool {
+        match self.shown() {
+            Screen::Callsites(_) => self.table.is_some(),
+            Screen::Callers(c) => c.tree.is_some(),
+            Screen::Timeline(t) => t.answer.is_some(),
+            Screen::Promotion(p) => p.answer.is_some(),
+            Screen::Columns { .. } | Screen::Help { .. } => true,
+        }
+    }
+
+    /// Screens that are not shown forget their answers: a paused screen asks them as of
+    /// when it is first shown.
+    pub(super) fn forget(&mut self) {
+        if self.lowest.iter().any(|screen| matches!(screen, Screen::Callsites(_))) {
+            self.table = None;
+        }
+        for screen in &mut self.lowest {
+            match screen {
+                Screen::Timeline(t) => t.answer = None,
+                Screen::Promotion(p) => p.answer = None,
+                Screen::Callsites(_)
+                | Screen::Callers(_)
+                | Screen::Columns { .. }
+                | Screen::Help { .. } => {}
+            }
+        }
     }
 
     fn ask_callers(&mut self, session: &Session) {
@@ -148,10 +187,11 @@ impl App {
                 cursor.settle(rows.len(), find, page);
             }
             Some(Screen::Columns { cursor }) => cursor.place(Column::ALL.len() - 1, page),
+            Some(Screen::Promotion(p)) => p.settle(page),
             Some(Screen::Help { offset }) => {
                 *offset = (*offset).min(keys::HELP_LINES.saturating_sub(page));
             }
-            None => {}
+            Some(Screen::Timeline(_)) | None => {}
         }
     }
 
@@ -189,7 +229,8 @@ impl App {
                 .rows
                 .get(c.cursor.index())
                 .map(|row| export::node_text(&row.label, &row.cum, &row.flat, self.metric)),
-            Screen::Columns { .. } | Screen::Help { .. } => None,
+            Screen::Promotion(p) => p.selected().map(export::promotion_text),
+            Screen::Timeline(_) | Screen::Columns { .. } | Screen::Help { .. } => None,
         }
     }
 }

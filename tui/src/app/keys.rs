@@ -12,12 +12,12 @@ pub enum Action {
     Suspend,
     /// Opens the help, or closes it.
     Help,
-    /// Goes to the callsites.
-    Callsites,
-    /// Goes to the callers.
-    Callers,
+    /// Goes to a screen.
+    Go(Place),
     /// Goes to the next screen.
     NextScreen,
+    /// Goes to the one before.
+    FormerScreen,
     /// One row up.
     Up,
     /// One row down.
@@ -112,10 +112,52 @@ pub enum Place {
     Callsites,
     /// The callers.
     Callers,
+    /// The target over time.
+    Timeline,
+    /// What survives the nursery.
+    Promotion,
     /// The chooser of columns.
     Columns,
     /// The help.
     Help,
+}
+
+/// A screen that has a number: its key, and its name in the header.
+#[derive(Debug)]
+pub struct Tab {
+    /// Which.
+    pub place: Place,
+    /// The key that goes there.
+    pub key: char,
+    /// Its name, short.
+    pub name: &'static str,
+}
+
+const fn tab(place: Place, key: char, name: &'static str) -> Tab {
+    Tab { place, key, name }
+}
+
+/// All screens that have a number, in the order of the header and of Tab.
+pub const TABS: &[Tab] = &[
+    tab(Place::Callsites, '1', "Callsites"),
+    tab(Place::Callers, '2', "Callers"),
+    tab(Place::Timeline, '4', "Time"),
+    tab(Place::Promotion, '5', "Promotion"),
+];
+
+impl Place {
+    /// Its name in the help.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Callsites => "callsites",
+            Self::Callers => "callers",
+            Self::Timeline => "time",
+            Self::Promotion => "promotion",
+            Self::Columns => "columns",
+            Self::Help => "help",
+        }
+    }
 }
 
 /// One line of the table.
@@ -144,18 +186,29 @@ const fn char(c: char) -> Key {
     Code(KeyCode::Char(c))
 }
 
-use KeyCode::{
-    BackTab, Backspace, Down, End, Enter, Esc, Home, Left, PageDown, PageUp, Right, Tab, Up,
-};
-const LISTS: &[Place] = &[Place::Callsites, Place::Callers];
-const EVERYWHERE: &[Place] = &[Place::Callsites, Place::Callers, Place::Columns, Place::Help];
+use KeyCode::{BackTab, Backspace, Down, End, Enter, Esc, Home, Left, PageDown, PageUp, Right, Up};
+/// All but the help.
+pub const SCREENS: &[Place] =
+    &[Place::Callsites, Place::Callers, Place::Timeline, Place::Promotion];
+const EVERYWHERE: &[Place] = &[
+    Place::Callsites,
+    Place::Callers,
+    Place::Timeline,
+    Place::Promotion,
+    Place::Columns,
+    Place::Help,
+];
+/// Where rows are callsites.
+const ROWS: &[Place] = &[Place::Callsites, Place::Promotion];
+/// What lies below callers and has nothing to come back to.
+const LOWEST: &[Place] = &[Place::Callsites, Place::Timeline, Place::Promotion];
 const COLUMNS: &[Place] = &[Place::Columns];
 const SITES: &[Place] = &[Place::Callsites];
 const TREE: &[Place] = &[Place::Callers];
 const HELP: &[Place] = &[Place::Help];
 
 macro_rules! bindings {
-    ($([$($key:expr),+] $shown:literal $short:literal $places:ident $action:ident$(($with:path))? $says:literal;)*) => {
+    ($([$($key:expr),+] $shown:literal $short:literal $places:ident $action:ident$(($with:expr))? $says:literal;)*) => {
         &[$(Binding {
             keys: &[$($key),+],
             shown: $shown,
@@ -171,17 +224,17 @@ use Key::{Code, Control};
 
 /// All keys, in the order in which the key bar and the help show them.
 pub const BINDINGS: &[Binding] = bindings! {
-    [Code(Enter)] "Enter" "callers" SITES Drill "who calls the selected callsite";
+    [Code(Enter)] "Enter" "callers" ROWS Drill "who calls the selected callsite";
     [Code(Enter)] "Enter" "focus" TREE Drill "make the selected frame the focus";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" TREE Back "back to where you came from";
-    [Code(Esc), Code(Backspace)] "Esc, Backspace" "" SITES Back "leave the class, or take the filter away";
+    [Code(Esc), Code(Backspace)] "Esc, Backspace" "" LOWEST Back "leave the class, or take the filter away";
     [Code(Esc), Code(Backspace), Code(Enter), char('c')] "Esc, Enter, c" "back" COLUMNS Columns "close the chooser of columns";
     [char(' ')] "Space" "show or hide" COLUMNS ToggleColumn "show the selected column, or hide it";
     [Code(Left), char('h'), char('<')] "Left, h, <" "move left" COLUMNS ColumnLeft "move the selected column to the left";
     [Code(Right), char('l'), char('>')] "Right, l, >" "move right" COLUMNS ColumnRight "move the selected column to the right";
     [char('r')] "r" "reset" COLUMNS ResetColumns "all columns as at the start";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" HELP Back "close the help";
-    [char('/')] "/" "filter" LISTS Filter "keep rows whose names or callers contain a text";
+    [char('/')] "/" "filter" SCREENS Filter "keep rows whose names or callers contain a text";
     [char('s')] "s" "sort" SITES SortColumn "sort by the next column";
     [char('S')] "S" "" SITES SortDirection "turn the order round";
     [char('t')] "t" "group" SITES Group "group by callsite, function, file, crate or module, size class, thread";
@@ -190,26 +243,29 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('i')] "i" "invert" TREE Invert "callers of the focus, or what it calls";
     [char('m')] "m" "metric" TREE Metric "count in use, allocated, promoted or short-lived";
     [char('m')] "m" "" SITES Metric "what an export counts";
-    [char(' ')] "Space" "pause" LISTS Pause "pause the screen; the stream goes on";
-    [char(',')] "," "time" LISTS Time(TimeKey::Earlier) "time cursor back: all screens show that moment";
-    [char('.')] "." "" LISTS Time(TimeKey::Later) "time cursor forward";
-    [char('{')] "{" "" LISTS Time(TimeKey::Begin) "a range of time begins at the cursor: all screens show that range";
-    [char('}')] "}" "" LISTS Time(TimeKey::End) "the range ends at the cursor";
-    [char('p')] "p" "" LISTS Time(TimeKey::Play) "play from the cursor on, or stop there";
-    [char('P')] "P" "" LISTS Time(TimeKey::Peak) "the highest moment: what was in use then";
-    [char('\\')] "\\" "" LISTS Time(TimeKey::Now) "now again, or the end of a recording";
-    [char('e')] "e" "export" LISTS Export "write what is shown as a flamegraph (SVG)";
-    [char('o')] "o" "hold order" LISTS Hold "hold the order of rows while numbers move";
-    [char('+'), char('=')] "+, =" "finer" LISTS Finer "sample twice as finely: R is halved, for all viewers; asks";
-    [char('-')] "-" "" LISTS Coarser "sample half as finely: R is doubled, for all viewers; asks";
-    [char('x')] "x" "" LISTS Sampling "stop sampling, or start it again, for all viewers; asks";
-    [char('M')] "M" "mark" LISTS Mark "give this moment a name, for all viewers";
-    [char('R')] "R" "" LISTS Record "record into a file in the working directory, or end that";
+    [char(' ')] "Space" "pause" SCREENS Pause "pause the screen; the stream goes on";
+    [char(',')] "," "time" SCREENS Time(TimeKey::Earlier) "time cursor back: all screens show that moment";
+    [char('.')] "." "" SCREENS Time(TimeKey::Later) "time cursor forward";
+    [char('{')] "{" "" SCREENS Time(TimeKey::Begin) "a range of time begins at the cursor: all screens show that range";
+    [char('}')] "}" "" SCREENS Time(TimeKey::End) "the range ends at the cursor";
+    [char('p')] "p" "" SCREENS Time(TimeKey::Play) "play from the cursor on, or stop there";
+    [char('P')] "P" "" SCREENS Time(TimeKey::Peak) "the highest moment: what was in use then";
+    [char('\\')] "\\" "" SCREENS Time(TimeKey::Now) "now again, or the end of a recording";
+    [char('e')] "e" "export" SCREENS Export "write what is shown as a flamegraph (SVG)";
+    [char('o')] "o" "hold order" SCREENS Hold "hold the order of rows while numbers move";
+    [char('+'), char('=')] "+, =" "finer" SCREENS Finer "sample twice as finely: R is halved, for all viewers; asks";
+    [char('-')] "-" "" SCREENS Coarser "sample half as finely: R is doubled, for all viewers; asks";
+    [char('x')] "x" "" SCREENS Sampling "stop sampling, or start it again, for all viewers; asks";
+    [char('M')] "M" "mark" SCREENS Mark "give this moment a name, for all viewers";
+    [char('R')] "R" "" SCREENS Record "record into a file in the working directory, or end that";
     [char('?')] "?" "help" EVERYWHERE Help "this help";
     [char('q')] "q" "quit" EVERYWHERE Quit "quit; the target goes on";
-    [char('1')] "1" "" EVERYWHERE Callsites "callsites";
-    [char('2')] "2" "" EVERYWHERE Callers "callers of the selected callsite";
-    [Code(Tab), Code(BackTab)] "Tab" "" EVERYWHERE NextScreen "next screen";
+    [char('1')] "1" "" EVERYWHERE Go(Place::Callsites) "callsites: who holds the heap";
+    [char('2')] "2" "" EVERYWHERE Go(Place::Callers) "callers of the selected callsite";
+    [char('4')] "4" "" EVERYWHERE Go(Place::Timeline) "the target over time";
+    [char('5')] "5" "" EVERYWHERE Go(Place::Promotion) "who survives the nursery, and who dies young";
+    [Code(KeyCode::Tab)] "Tab" "" EVERYWHERE NextScreen "next screen";
+    [Code(BackTab)] "Shift-Tab" "" EVERYWHERE FormerScreen "the screen before";
     [Code(Up), char('k')] "Up, k" "" EVERYWHERE Up "one row up";
     [Code(Down), char('j')] "Down, j" "" EVERYWHERE Down "one row down";
     [Code(PageUp)] "PgUp" "" EVERYWHERE PageUp "one page up";
@@ -220,8 +276,8 @@ pub const BINDINGS: &[Binding] = bindings! {
     [Code(Right), char('l')] "Right, l" "" SITES Right "columns that found no room";
     [Code(Left), char('h')] "Left, h" "" TREE Left "close the branch, or go to its parent";
     [Code(Right), char('l')] "Right, l" "" TREE Right "open the branch, or go to its first child";
-    [char('y')] "y" "" LISTS Copy "copy the selected row";
-    [char('r')] "r" "" LISTS Reset "everything as at the start";
+    [char('y')] "y" "" SCREENS Copy "copy the selected row";
+    [char('r')] "r" "" SCREENS Reset "everything as at the start";
     [Control('z')] "^Z" "" EVERYWHERE Suspend "suspend; fg comes back";
     [Control('c')] "^C" "" EVERYWHERE Quit "quit";
 };
@@ -288,10 +344,22 @@ mod tests {
     }
 
     #[test]
+    fn each_screen_has_a_key_of_its_own() {
+        for tab in TABS {
+            let key = KeyEvent::new(KeyCode::Char(tab.key), KeyModifiers::NONE);
+            for &place in EVERYWHERE {
+                assert_eq!(action(&key, place), Some(Action::Go(tab.place)), "{}", tab.name);
+            }
+            assert!(SCREENS.contains(&tab.place));
+        }
+        assert_eq!(TABS.len(), SCREENS.len());
+    }
+
+    #[test]
     fn control_tells_keys_apart() {
         let c = |modifiers| action(&KeyEvent::new(KeyCode::Char('c'), modifiers), Place::Callsites);
         assert_eq!(c(KeyModifiers::CONTROL), Some(Action::Quit));
-        assert_eq!(c(KeyModifiers::NONE), None);
+        assert_eq!(c(KeyModifiers::NONE), Some(Action::Columns));
         let s = KeyEvent::new(KeyCode::Char('S'), KeyModifiers::SHIFT);
         assert_eq!(action(&s, Place::Callsites), Some(Action::SortDirection));
         assert_eq!(action(&s, Place::Callers), None);

@@ -8,8 +8,14 @@
 //! large answers only what is near to the screen is asked for, and all of it when
 //! the screen is paused: what is scrolled or opened then was held already.
 //!
-//! Screens are a stack: the callsites at the bottom, callers above, one for each
-//! drill, the help on top. There are no flags for what is shown.
+//! Screens are a stack: callsites, the timeline or promotion at the bottom, callers
+//! above, one for each drill, the help on top. There are no flags for what is shown. The
+//! others of the lowest wait beside it, and so do callers that were left: each keeps its
+//! cursor, and its last answer, until it is shown again.
+//!
+//! To add a screen: a [`Place`](keys::Place) and a line of [`TABS`](keys::TABS), a
+//! [`Screen`], which says what of it is shared with others (`moves`, `ask`, `rooms`), a
+//! file here for what it remembers and asks, a file in `view` that draws it.
 //!
 //! A paused screen is asked anew only by the user's own doing (another focus,
 //! filter, metric, order); the answer is then as of that moment and is held. The
@@ -23,10 +29,12 @@ mod commands;
 pub mod cursor;
 pub mod keys;
 mod moves;
+pub mod promotion;
 pub mod rooms;
 mod screens;
 pub mod summary;
 pub mod time;
+pub mod timeline;
 pub mod tree;
 mod update;
 
@@ -103,9 +111,11 @@ pub enum Effect {
 pub struct App {
     options: Options,
     size: (u16, u16),
-    /// Never empty; the callsites are at the bottom.
+    /// Never empty; one of [`Screen::lowest`] is at the bottom.
     stack: Vec<Screen>,
-    /// Callers that wait while the callsites are shown.
+    /// The others of them.
+    lowest: Vec<Screen>,
+    /// Callers that wait while they are not shown.
     aside: Vec<Screen>,
     question: Question,
     /// The callsites' columns in order, as the user has them.
@@ -174,10 +184,12 @@ impl App {
     /// A viewer that has seen nothing yet.
     #[must_use]
     pub fn new(options: Options) -> Self {
+        let [first, others @ ..] = Screen::lowest();
         Self {
             options,
             size: (80, 24),
-            stack: vec![Screen::Callsites(cursor::Cursor::default())],
+            stack: vec![first],
+            lowest: others.into(),
             aside: Vec::new(),
             question: Question::default(),
             columns: Column::ALL.to_vec(),
@@ -372,8 +384,13 @@ impl App {
             sentence: self.sentence().map_or(0, lines),
             past: self.question.when != When::Now,
             filter: self.prompt.is_some() || !self.question.filter.is_empty(),
-            list: !matches!(self.screen(), Screen::Help { .. } | Screen::Columns { .. }),
-            total: matches!(self.screen(), Screen::Callsites(_)),
+            // The timeline is a larger one.
+            curve: !matches!(self.screen(), Screen::Timeline(_)),
+            list: !matches!(
+                self.screen(),
+                Screen::Help { .. } | Screen::Columns { .. } | Screen::Timeline(_)
+            ),
+            total: matches!(self.screen(), Screen::Callsites(_) | Screen::Promotion(_)),
             crumbs: matches!(self.screen(), Screen::Callers(_)),
         };
         rooms::divide(self.size.0, self.size.1, wishes)

@@ -1,9 +1,9 @@
 //! Moving about: rows, branches, screens.
 
 use super::cursor::Cursor;
-use super::keys::Action;
+use super::keys::{Action, Place, TABS};
 use super::{App, Callers, Screen, tree};
-use crate::query::{Column, Direction, Grouping, Row};
+use crate::query::{Column, Direction, Grouping, Label, NodeKey, Row};
 use crate::session::Session;
 
 impl App {
@@ -40,8 +40,9 @@ impl App {
                 let len = Column::ALL.len() - 1;
                 cursor.go(to(cursor.index(), page), len, page);
             }
+            Some(Screen::Promotion(p)) => p.scroll(|at| to(at, page), page),
             Some(Screen::Help { offset }) => *offset = to(*offset, page),
-            None => {}
+            Some(Screen::Timeline(_)) | None => {}
         }
     }
 
@@ -57,8 +58,9 @@ impl App {
         match self.stack.last_mut()? {
             Screen::Callsites(cursor) => Some(cursor),
             Screen::Callers(c) => Some(&mut c.cursor),
+            Screen::Promotion(p) => Some(&mut p.cursor),
             Screen::Columns { cursor } => Some(cursor),
-            Screen::Help { .. } => None,
+            Screen::Timeline(_) | Screen::Help { .. } => None,
         }
     }
 
@@ -95,7 +97,13 @@ impl App {
                     cursor.select(to, rows.len(), |i| rows[i].path, page);
                 }
             }
-            Some(Screen::Columns { .. } | Screen::Help { .. }) | None => {}
+            Some(
+                Screen::Timeline(_)
+                | Screen::Promotion(_)
+                | Screen::Columns { .. }
+                | Screen::Help { .. },
+            )
+            | None => {}
         }
     }
 
@@ -107,34 +115,87 @@ impl App {
         open
     }
 
-    pub(super) fn go_to_callsites(&mut self, session: &Session) {
+    /// To a screen that has a number.
+    pub(super) fn go_to(&mut self, place: Place, session: &Session) {
         self.close_help();
+        self.close_columns();
+        if place == Place::Callers {
+            return self.go_to_callers(session);
+        }
         if self.stack.len() > 1 {
             self.aside = self.stack.split_off(1);
+        }
+        let wanted = self.lowest.iter_mut().find(|screen| screen.place() == place);
+        if let (Some(wanted), Some(shown)) = (wanted, self.stack.first_mut()) {
+            std::mem::swap(wanted, shown);
         }
         self.come_back(session);
     }
 
-    pub(super) fn go_to_callers(&mut self, session: &Session) {
+    /// To the next of the screens that have a number, or to the one before.
+    pub(super) fn go_along(&mut self, forward: bool, session: &Session) {
         self.close_help();
+        let from = self.screen().place();
+        let at = TABS.iter().position(|tab| tab.place == from).unwrap_or(0);
+        let step = if forward { 1 } else { TABS.len() - 1 };
+        for steps in 1..TABS.len() {
+            let to = TABS[(at + steps * step) % TABS.len()].place;
+            self.go_to(to, session);
+            // There are no callers where there are no callsites.
+            if self.screen().place() == to {
+                break;
+            }
+        }
+    }
+
+    /// To the callers of what is selected here: those that were left, if they are.
+    fn go_to_callers(&mut self, session: &Session) {
         if self.stack.len() > 1 {
             return;
         }
-        if self.aside.is_empty() {
-            self.drill(session);
-        } else {
+        let selected = match self.screen() {
+            // What is selected there is another screen's.
+            Screen::Timeline(_) => None,
+            _ => self.selected().map(|(key, _)| key),
+        };
+        let left = match self.aside.first() {
+            Some(Screen::Callers(c)) => c.focus.first().copied(),
+            _ => None,
+        };
+        if left.is_some() && (selected.is_none() || selected == left) {
             self.stack.append(&mut self.aside);
             self.come_back(session);
+        } else {
+            self.drill(session);
         }
     }
 
     /// A screen that was covered is on top again: what it holds is old, unless
     /// the screen is paused and it has its answer.
     pub(super) fn come_back(&mut self, session: &Session) {
-        if self.paused {
+        if self.paused && self.has_answer() {
             self.export = Some(Box::new(self.request(session)));
         } else {
-            self.ask(session);
+            self.look(session);
+        }
+    }
+
+    /// The callsite that is selected here; where nothing is, on the callsites.
+    fn selected(&self) -> Option<(NodeKey, Label)> {
+        match self.screen() {
+            // A class of callsites has no callers of its own.
+            Screen::Callsites(_) if self.question.group != Grouping::Callsite => None,
+            Screen::Callsites(_) => self.selected_row().map(|row| (row.key, row.label.clone())),
+            Screen::Promotion(p) => p.selected().map(|row| (row.key, row.label.clone())),
+            Screen::Timeline(_) => {
+                let cursor = self.lowest.iter().find_map(|screen| match screen {
+                    Screen::Callsites(cursor) => Some(cursor.index()),
+                    _ => None,
+                });
+                let row = self.table.as_ref()?.row(cursor?)?;
+                Some((row.key, row.label.clone()))
+            }
+            Screen::Callers(_) | Screen::Columns { .. } | Screen::Help { .. } => None,
         }
     }
 
@@ -152,11 +213,11 @@ impl App {
             return self.go_into(session);
         }
         let next = match self.screen() {
-            Screen::Callsites(_) => self
-                .selected_row()
-                .map(|row| Callers::of(vec![row.key], vec![row.label.clone()], Direction::Callers)),
             Screen::Callers(c) => c.drilled(c.cursor.index()),
             Screen::Columns { .. } | Screen::Help { .. } => None,
+            _ => self
+                .selected()
+                .map(|(key, label)| Callers::of(vec![key], vec![label], Direction::Callers)),
         };
         if let Some(next) = next {
             self.aside.clear();

@@ -45,6 +45,8 @@ pub struct Wishes {
     pub sentence: u16,
     /// What is shown is not now: the time bar must say of when it is.
     pub past: bool,
+    /// There is a time bar.
+    pub curve: bool,
     /// There is a filter.
     pub filter: bool,
     /// The body is a list with a heading.
@@ -68,7 +70,7 @@ pub fn divide(width: u16, height: u16, wishes: Wishes) -> Rooms {
     rooms.bar = give(true, 1, 2);
     rooms.title = give(true, 1, 3);
     rooms.sentence = give(wishes.sentence > 0, 1, 4);
-    rooms.curve = give(wishes.past, 1, 5);
+    rooms.curve = give(wishes.past && wishes.curve, 1, 5);
     rooms.heading = give(wishes.list, 1, 4);
     rooms.figures = give(true, 1, 5);
     rooms.filter = give(wishes.filter, 1, 6);
@@ -81,13 +83,13 @@ pub fn divide(width: u16, height: u16, wishes: Wishes) -> Rooms {
     } else {
         3
     };
-    rooms.curve += give(!wishes.past, 1, 10);
+    rooms.curve += give(!wishes.past && wishes.curve, 1, 10);
     rooms.total = give(wishes.total, 1, 12);
     rooms.figures += give(true, figures - 1, 14);
     rooms.sentence += give(wishes.sentence > 1, wishes.sentence.clamp(1, MOST_SENTENCE) - 1, 16);
     rooms.upper_rule = give(true, 1, 18);
     rooms.lower_rule = give(true, 1, 18);
-    rooms.curve += give(true, 2, 40);
+    rooms.curve += give(wishes.curve, 2, 40);
     rooms.body += left;
     rooms
 }
@@ -100,7 +102,7 @@ mod tests {
     fn lines_add_up_at_every_size() {
         for height in 0..200 {
             for width in [0, 1, 20, 80, 160, 300] {
-                for bits in 0..64 {
+                for bits in 0..128 {
                     let wishes = Wishes {
                         sentence: (bits & 1) * 5,
                         filter: bits & 2 > 0,
@@ -108,6 +110,7 @@ mod tests {
                         total: bits & 8 > 0,
                         crumbs: bits & 16 > 0,
                         past: bits & 32 > 0,
+                        curve: bits & 64 > 0,
                     };
                     let r = divide(width, height, wishes);
                     let sum = r.title
@@ -131,7 +134,8 @@ mod tests {
 
     #[test]
     fn the_body_never_shrinks_as_the_screen_grows() {
-        let body = |h| divide(80, h, Wishes { list: true, total: true, ..Wishes::default() }).body;
+        let wishes = Wishes { list: true, total: true, curve: true, ..Wishes::default() };
+        let body = |h| divide(80, h, wishes).body;
         assert_eq!(body(5), 1);
         assert!(body(24) >= 13, "{}", body(24));
         assert!(body(50) >= 30);

@@ -2,16 +2,22 @@
 
 use super::cursor::Cursor;
 use super::keys::Place;
+use super::promotion::Promotion;
+use super::timeline::Timeline;
 use super::tree::{Opened, TreeRow};
 use crate::query::{Direction, Label, Node, NodeKey};
 
 /// One screen of the stack.
 #[derive(Debug, Clone)]
 pub enum Screen {
-    /// The live table. It is the lowest, and there is one.
+    /// The live table.
     Callsites(Cursor),
     /// Callers or callees of a focus.
     Callers(Box<Callers>),
+    /// The target over time.
+    Timeline(Box<Timeline>),
+    /// What survives the nursery.
+    Promotion(Box<Promotion>),
     /// Which columns the callsites have.
     Columns {
         /// The selected one.
@@ -28,7 +34,16 @@ impl Screen {
     /// What stands for the screen of an empty stack, which there never is.
     pub(super) const NONE: Self = Self::Help { offset: 0 };
 
-    /// Whether it is a list of its own, which others lie over.
+    /// Those that others lie on. There is one of each: the first is shown at the start.
+    pub(super) fn lowest() -> [Self; 3] {
+        [
+            Self::Callsites(Cursor::default()),
+            Self::Timeline(Box::default()),
+            Self::Promotion(Box::default()),
+        ]
+    }
+
+    /// Whether it is a screen of its own, which others lie over.
     #[must_use]
     pub const fn is_list(&self) -> bool {
         !matches!(self, Self::Help { .. } | Self::Columns { .. })
@@ -40,6 +55,8 @@ impl Screen {
         match self {
             Self::Callsites(_) => Place::Callsites,
             Self::Callers(_) => Place::Callers,
+            Self::Timeline(_) => Place::Timeline,
+            Self::Promotion(_) => Place::Promotion,
             Self::Columns { .. } => Place::Columns,
             Self::Help { .. } => Place::Help,
         }

@@ -112,16 +112,9 @@ impl App {
                     self.stack.push(Screen::Help { offset: 0 });
                 }
             }
-            Action::Callsites => self.go_to_callsites(session),
-            Action::Callers => self.go_to_callers(session),
-            Action::NextScreen => {
-                self.close_help();
-                if matches!(self.screen(), Screen::Callsites(_)) {
-                    self.go_to_callers(session);
-                } else {
-                    self.go_to_callsites(session);
-                }
-            }
+            Action::Go(place) => self.go_to(place, session),
+            Action::NextScreen => self.go_along(true, session),
+            Action::FormerScreen => self.go_along(false, session),
             Action::Up
             | Action::Down
             | Action::PageUp
@@ -268,9 +261,12 @@ impl App {
         self.export = None;
         // Either way the figures of this moment: those that are held, or the next.
         self.look(session);
-        if self.paused && matches!(self.shown(), Screen::Callers(_)) {
-            // They lie under the tree, and are held with it.
-            self.ask_callsites(session);
+        if self.paused {
+            self.forget();
+            if matches!(self.shown(), Screen::Callers(_)) {
+                // It lies under the tree, and is held with it.
+                self.ask_lowest(session);
+            }
         }
     }
 

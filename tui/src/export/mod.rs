@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::query::{self, Direction, Label, Metric, NodeKey, Row, When};
+use crate::query::{self, Direction, Label, Metric, NodeKey, PromotionRow, Row, When};
 use crate::session::Session;
 use crate::session::figures::Estimate;
 use crate::view::format::{self, Unit};
@@ -185,6 +185,21 @@ pub fn row_text(row: &Row) -> String {
         format!("allocated {}", format::estimate(&f.allocated_bytes, Unit::Bytes)),
         format!("alloc/s {}", format::estimate(&f.allocated_rate, Unit::BytesPerSecond)),
         format!("promoted {}", format::ratio(&f.promoted)),
+        format!("lifetime {}", format::lifetime(&f.lifetime)),
+    ]
+    .join("\t")
+}
+
+/// A row of the promotion screen as text, its fields separated by tabs.
+#[must_use]
+pub fn promotion_text(row: &PromotionRow) -> String {
+    let f = &row.figures;
+    [
+        label_text(&row.label),
+        format!("born young {}", format::estimate(&f.minor_bytes, Unit::Bytes)),
+        format!("promoted {}", format::estimate(&f.promoted_bytes, Unit::Bytes)),
+        format!("rate {}", format::ratio(&f.promoted)),
+        format!("dies young {}", format::ratio(&f.short_lived)),
         format!("lifetime {}", format::lifetime(&f.lifetime)),
     ]
     .join("\t")

@@ -19,7 +19,7 @@ mod tree;
 
 pub use growth::{Grown, Growth, growth};
 pub use old::{Old, OldRow, old};
-pub use promotion::{Promotion, Promotions, promotion};
+pub use promotion::{Promotion, PromotionList, PromotionRow, Promotions, promotion};
 pub use sums::finer;
 pub use table::{Callsites, Order, callsites};
 pub use threads::{ThreadRow, threads};
@@ -88,7 +88,6 @@ impl Column {
         Self::Callsite,
         Self::InUseBytes,
         Self::Cum,
-        Self::Growth,
         Self::InUseObjects,
         Self::AllocatedBytes,
         Self::AllocatedObjects,
@@ -98,6 +97,7 @@ impl Column {
         Self::ShortLived,
         Self::Lifetime,
         Self::MeanLifetime,
+        Self::Growth,
         Self::Trend,
     ];
 }

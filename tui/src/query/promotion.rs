@@ -8,6 +8,7 @@ use crate::session::estimate::survival::Table;
 use crate::session::figures::{Estimate, Lifetime, Ratio};
 use crate::session::{Session, estimate};
 use std::cmp::Reverse;
+use std::ops::Range;
 
 /// Figures of blocks that were born young, in cycles that are over.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,15 +25,36 @@ pub struct Promotion {
     pub lifetime: Lifetime,
 }
 
-/// Callsites by what is born young.
+/// A callsite with blocks born young.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PromotionRow {
+    /// Which.
+    pub key: NodeKey,
+    /// Its name.
+    pub label: Label,
+    /// Its figures.
+    pub figures: Promotion,
+}
+
+/// Callsites by what is born young: a part of the rows, and the sum of all.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Promotions {
+    /// The place of the first of `rows`.
+    pub first: usize,
     /// Most bytes born young first.
-    pub rows: Vec<(NodeKey, Label, Promotion)>,
+    pub rows: Vec<PromotionRow>,
     /// Of all rows that there are.
     pub total: Promotion,
     /// How many rows there are.
     pub len: usize,
+}
+
+impl Promotions {
+    /// The row at a place, if it is here.
+    #[must_use]
+    pub fn row(&self, place: usize) -> Option<&PromotionRow> {
+        self.rows.get(place.checked_sub(self.first)?)
+    }
 }
 
 impl Promotion {
@@ -61,32 +83,78 @@ impl Promotion {
 /// The first `most` of the callsites that `filter` takes and that have blocks born young.
 #[must_use]
 pub fn promotion(session: &Session, filter: &str, when: When, most: usize) -> Promotions {
-    let numbers = Numbers::of(session, when);
-    let (book, filter) = (session.book(), Filter::new(session.book(), filter));
-    let mut taken = vec![false; book.groups().numbers()];
-    let mut rows: Vec<(Reverse<u64>, &Label, u32)> = book
-        .groups()
-        .iter()
-        .filter(|(_, group)| group.stacks().iter().any(|&stack| filter.takes(stack)))
-        .filter_map(|(at, group)| {
-            let minor = &numbers.group(at).minor;
-            let label = &book.nodes()[group.callsite() as usize].label;
-            // Sums are not negative: their bits are in their order.
-            (minor.n > 0).then(|| (Reverse(minor.bytes.sum.to_bits()), label, at))
-        })
-        .collect();
-    rows.sort_by(|a, b| (a.0, &a.1.function, a.2).cmp(&(b.0, &b.1.function, b.2)));
-    for (_, _, group) in &rows {
-        taken[*group as usize] = true;
+    PromotionList::ask(session, filter, when).rows(0..most)
+}
+
+/// Callsites with blocks born young, in order, before figures are made.
+#[derive(Debug)]
+pub struct PromotionList<'a> {
+    numbers: Numbers<'a>,
+    /// Groups in order.
+    entries: Vec<u32>,
+}
+
+impl<'a> PromotionList<'a> {
+    /// Asks. Costs a look at each callsite.
+    #[must_use]
+    pub fn ask(session: &'a Session, filter: &str, when: When) -> Self {
+        let numbers = Numbers::of(session, when);
+        let (book, filter) = (session.book(), Filter::new(session.book(), filter));
+        let mut entries: Vec<(Reverse<u64>, &Label, u32)> = book
+            .groups()
+            .iter()
+            .filter(|(_, group)| group.stacks().iter().any(|&stack| filter.takes(stack)))
+            .filter_map(|(at, group)| {
+                let minor = &numbers.group(at).minor;
+                let label = &book.nodes()[group.callsite() as usize].label;
+                // Sums are not negative: their bits are in their order.
+                (minor.n > 0).then(|| (Reverse(minor.bytes.sum.to_bits()), label, at))
+            })
+            .collect();
+        entries.sort_by(|a, b| (a.0, &a.1.function, a.2).cmp(&(b.0, &b.1.function, b.2)));
+        let entries = entries.into_iter().map(|(_, _, group)| group).collect();
+        Self { numbers, entries }
     }
-    let of_all = numbers.lifetime_of(Some(&mut rows.iter().map(|(_, _, group)| *group)));
-    let total = Promotion::of(&numbers.of_groups(&taken), &numbers, of_all);
-    let len = rows.len();
-    let mut table = Table::default();
-    let rows = rows.into_iter().take(most).map(|(_, label, group)| {
-        let lifetime = numbers.lifetime(group, &mut table);
-        let key = book.nodes()[book.groups().group(group).callsite() as usize].key;
-        (key, label.clone(), Promotion::of(&numbers.of_group(group), &numbers, lifetime))
-    });
-    Promotions { rows: rows.collect(), total, len }
+
+    /// How many rows there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The place of a row.
+    #[must_use]
+    pub fn position(&self, key: NodeKey) -> Option<usize> {
+        let book = self.numbers.session().book();
+        let group = book.groups().at(book.node(key)?)?;
+        self.entries.iter().position(|entry| *entry == group)
+    }
+
+    /// The rows at `range`, as far as there are, and the sum of all.
+    #[must_use]
+    pub fn rows(self, range: Range<usize>) -> Promotions {
+        let (numbers, book) = (&self.numbers, self.numbers.session().book());
+        let mut taken = vec![false; book.groups().numbers()];
+        for group in &self.entries {
+            taken[*group as usize] = true;
+        }
+        let of_all = numbers.lifetime_of(Some(&mut self.entries.iter().copied()));
+        let total = Promotion::of(&numbers.of_groups(&taken), numbers, of_all);
+        let len = self.entries.len();
+        let first = range.start.min(len);
+        let mut table = Table::default();
+        let rows = self.entries[first..range.end.clamp(first, len)].iter().map(|&group| {
+            let node = &book.nodes()[book.groups().group(group).callsite() as usize];
+            let lifetime = numbers.lifetime(group, &mut table);
+            let figures = Promotion::of(&numbers.of_group(group), numbers, lifetime);
+            PromotionRow { key: node.key, label: node.label.clone(), figures }
+        });
+        Promotions { first, rows: rows.collect(), total, len }
+    }
 }

@@ -236,11 +236,12 @@ impl<'a> Callsites<'a> {
         } else {
             let classes = self.numbers.classes().max(groups.numbers());
             let mut taken = vec![false; classes];
-            let members = || self.entries.iter().flat_map(|e| self.rows.members(&e.row));
-            for &group in members() {
+            for &group in self.entries.iter().flat_map(|e| self.rows.members(&e.row)) {
                 taken[group as usize] = true;
             }
-            let lived = self.numbers.lived_of(Some(&mut members().copied()));
+            // In one order, whatever was handed out: sums of floats differ by their order.
+            let mut members = (0..).zip(&taken).filter(|(_, taken)| **taken).map(|(at, _)| at);
+            let lived = self.numbers.lived_of(Some(&mut members));
             (self.numbers.of_groups(&taken), lived)
         };
         if let Some(sight) = self.numbers.growth_sight() {

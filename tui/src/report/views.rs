@@ -232,7 +232,7 @@ fn promotion(session: &Session, asked: &Asked) -> Report {
         ]);
         cells
     };
-    let rows = promotion.rows.iter().map(|(_, label, of)| cells(names(label), of)).collect();
+    let rows = promotion.rows.iter().map(|row| cells(names(&row.label), &row.figures)).collect();
     let total = cells(sum(), &promotion.total);
     made(session, asked, columns, rows, Some(total), promotion.len)
 }

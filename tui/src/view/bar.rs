@@ -124,7 +124,12 @@ fn count(app: &App) -> String {
         (Screen::Callers(_), _) if app.rooms().crumbs == 0 => {
             format!("{} ", export::metric(app.metric()))
         }
-        (Screen::Callers(_) | Screen::Columns { .. }, _) | (Screen::Callsites(_), None) => {
+        (Screen::Promotion(promotion), _) => match &promotion.answer {
+            Some(answer) => format!("{} callsites ", format::grouped(answer.len)),
+            None => String::new(),
+        },
+        (Screen::Callers(_) | Screen::Timeline(_) | Screen::Columns { .. }, _)
+        | (Screen::Callsites(_), None) => {
             String::new()
         }
     }

@@ -72,7 +72,7 @@ pub const COLUMNS: [Spec; 13] = [
         95,
         Cell::Figure(|f| format::estimate(&f.cum, Unit::Bytes)),
     ),
-    spec(Column::Growth, "growth", GROWTH, 55, Cell::Growth),
+    spec(Column::Growth, "growth", GROWTH, 35, Cell::Growth),
     spec(
         Column::InUseObjects,
         "objects",
@@ -121,7 +121,7 @@ pub const COLUMNS: [Spec; 13] = [
         Column::MeanLifetime,
         "mean life",
         TIME,
-        25,
+        8,
         Cell::Figure(|f| format::mean_life(&f.mean)),
     ),
     spec(Column::Trend, "trend", CURVE, 60, Cell::Curve(|f| &f.trend)),
@@ -174,7 +174,7 @@ pub fn shows(app: &App, column: Column, width: u16) -> bool {
 }
 
 /// Draws heading, rows and total.
-pub fn draw(app: &App, cursor: &Cursor, parts: &Parts, frame: &mut Frame) {
+pub(super) fn draw(app: &App, cursor: &Cursor, parts: &Parts, frame: &mut Frame) {
     let (name_width, columns) = columns(app, parts.body.width);
     heading(app, name_width, &columns, parts.heading, frame);
     let Some(table) = app.table() else { return super::empty(app, parts.body, frame) };
@@ -303,7 +303,7 @@ mod tests {
             (Column::Lifetime, "  0.4 ms", "  0.4 ms ±5 %", false),
             (Column::MeanLifetime, "  0.6 ms", "  0.6 ms ±17 %", false),
             (Column::Cum, "  12 MiB ±20 %", "   12 MiB ±20 %", false),
-            (Column::Growth, "▲+1.9 MiB ±977 KiB", "▲+1.9 MiB ±977 KiB", false),
+            (Column::Growth, "▲+1.9 MiB ±980 KiB", "▲+1.9 MiB ±980 KiB", false),
             (Column::Trend, "▁▁▂▂▄▄██", "▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▄▄▄▄▄▄▄▄███████", false),
         ];
         assert_eq!(expected.len(), COLUMNS.len());

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::format::{self, Figure, Rounding, Unit};
 use super::text;
-use crate::app::keys::Place;
+use crate::app::keys::{Place, TABS};
 use crate::app::{App, Reading};
 use crate::session::Connection;
 
@@ -42,12 +42,6 @@ pub fn title(app: &App, area: Rect, frame: &mut Frame) {
     if app.order_held() {
         states.push(badge("ORDER HELD"));
     }
-    let tabs = [(Place::Callsites, " 1 Callsites "), (Place::Callers, " 2 Callers ")].map(
-        |(place, name)| {
-            if app.screen().place() == place { name.reversed() } else { Span::raw(name) }
-        },
-    );
-
     let summary = app.summary();
     let name = text::clean(&summary.target).into_owned();
     let pid = summary.pid.map(|pid| format!("pid {pid}"));
@@ -61,37 +55,71 @@ pub fn title(app: &App, area: Rect, frame: &mut Frame) {
     let wordy = |name: &str| joined(name, &[&pid, &up]);
     let short = |name: &str| joined(name, &[&pid]);
     let states_width = columns(&states);
-    let tabs_width = columns(&tabs);
+    let place = app.screen().place();
+    let [named, numbers, here] = [Tabs::Named, Tabs::Numbers, Tabs::Here].map(|t| tabs(t, place));
     let brand = " heaptop  ";
     // The longest of these that leaves room for what must be seen.
     let choices = [
-        (brand, wordy(&name), true),
-        (" ", wordy(&name), true),
-        (brand, wordy(&long), true),
-        (" ", wordy(&long), true),
-        (" ", wordy(&medium), true),
-        (" ", short(&medium), true),
-        (" ", short(&long), false),
-        (" ", short(&least), false),
-        (" ", long.clone().into_owned(), false),
+        (brand, wordy(&name), &named),
+        (" ", wordy(&name), &named),
+        (brand, wordy(&long), &named),
+        (" ", wordy(&long), &named),
+        (" ", wordy(&medium), &named),
+        (" ", short(&medium), &named),
+        (" ", short(&least), &named),
+        (" ", short(&medium), &numbers),
+        (" ", short(&least), &numbers),
+        (" ", least.clone().into_owned(), &numbers),
+        (" ", short(&long), &here),
+        (" ", short(&least), &here),
+        (" ", least.clone().into_owned(), &here),
+        (" ", short(&long), &Vec::new()),
+        (" ", short(&least), &Vec::new()),
+        (" ", long.clone().into_owned(), &Vec::new()),
     ];
-    let fits = |(brand, target, with_tabs): &(&str, String, bool)| {
-        let tabs = if *with_tabs { tabs_width } else { 0 };
-        brand.len() + text::width(target) + states_width + tabs < width
+    let fits = |(brand, target, tabs): &(&str, String, &Vec<Span>)| {
+        brand.len() + text::width(target) + states_width + columns(tabs) < width
     };
     let shortest = choices.len() - 1;
     let chosen = choices.iter().position(fits).unwrap_or(shortest);
-    let (brand, ref target, with_tabs) = choices[chosen];
-    let right_width = states_width + if with_tabs { tabs_width } else { 0 };
+    let (brand, ref target, tabs) = choices[chosen];
+    let right_width = states_width + columns(tabs);
     let target =
         text::keep_start(target, width.saturating_sub(right_width + brand.len() + 1)).into_owned();
     let gap = width.saturating_sub(brand.len() + text::width(&target) + right_width);
     let mut spans = vec![brand.bold(), target.bold(), Span::raw(" ".repeat(gap))];
     spans.extend(states);
-    if with_tabs {
-        spans.extend(tabs);
-    }
+    spans.extend(tabs.iter().cloned());
     frame.render_widget(Line::from(spans), area);
+}
+
+/// How the screens are told.
+#[derive(Clone, Copy, PartialEq)]
+enum Tabs {
+    /// All by number and name.
+    Named,
+    /// The others by their numbers alone.
+    Numbers,
+    /// This one alone.
+    Here,
+}
+
+/// The screens that there are, this one marked.
+fn tabs(how: Tabs, here: Place) -> Vec<Span<'static>> {
+    let mut spans = vec![Span::raw(" ")];
+    for tab in TABS {
+        if tab.place == here {
+            spans.push(format!("{} {}", tab.key, tab.name).reversed());
+        } else if how == Tabs::Named {
+            spans.push(Span::raw(format!("{} {}", tab.key, tab.name)));
+        } else if how == Tabs::Numbers {
+            spans.push(Span::raw(tab.key.to_string()));
+        } else {
+            continue;
+        }
+        spans.push(Span::raw(" "));
+    }
+    spans
 }
 
 /// A figure of the target, and its worth: where room is short the least goes.

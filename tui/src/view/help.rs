@@ -6,7 +6,7 @@ use ratatui::style::Stylize;
 use ratatui::text::{Line, Span};
 
 use super::text;
-use crate::app::keys::{BINDINGS, Binding, LEGEND, Place};
+use crate::app::keys::{BINDINGS, Binding, LEGEND, SCREENS};
 
 /// Columns of the keys.
 const KEYS: usize = 16;
@@ -17,7 +17,7 @@ const SAYS: usize = 74;
 pub fn draw(offset: usize, area: Rect, frame: &mut Frame) {
     let lines = BINDINGS
         .iter()
-        .map(|b| line(b.shown, b.says, places(b), area.width))
+        .map(|b| line(b.shown, b.says, &places(b), area.width))
         .chain([Line::default()])
         .chain(LEGEND.iter().map(|(sign, says)| line(sign, says, "", area.width)));
     for (y, line) in (area.y..area.bottom()).zip(lines.skip(offset)) {
@@ -25,7 +25,7 @@ pub fn draw(offset: usize, area: Rect, frame: &mut Frame) {
     }
 }
 
-fn line(keys: &str, says: &str, places: &'static str, width: u16) -> Line<'static> {
+fn line(keys: &str, says: &str, places: &str, width: u16) -> Line<'static> {
     let width = usize::from(width);
     let keys_width = KEYS.min(width / 3);
     let keys = text::left(&text::keep_start(keys, keys_width), keys_width);
@@ -40,13 +40,11 @@ fn line(keys: &str, says: &str, places: &'static str, width: u16) -> Line<'stati
     line
 }
 
-fn places(binding: &Binding) -> &'static str {
-    let on = |place| binding.places.contains(&place);
-    match (on(Place::Callsites), on(Place::Callers), on(Place::Help)) {
-        (true, true, false) => "callsites, callers",
-        (true, false, false) => "callsites",
-        (false, true, false) => "callers",
-        (false, false, true) => "help",
-        _ => "",
+/// Where it works, if not on all screens.
+fn places(binding: &Binding) -> String {
+    if SCREENS.iter().all(|place| binding.places.contains(place)) {
+        return String::new();
     }
+    let names: Vec<&str> = binding.places.iter().map(|place| place.name()).collect();
+    names.join(", ")
 }

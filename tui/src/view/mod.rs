@@ -2,7 +2,7 @@
 //! [`App`].
 //!
 //! ```text
-//! ┌ title ────── target · pid · up ──────── states ── 1 Callsites 2 Callers ┐ header
+//! ┌ title ────── target · pid · up ────── states ── 1 Callsites 2 Callers … ┐ header
 //! │ figures      in use ±  peak  RSS  alloc  promoted  1 in R … dropped     │ header
 //! │ curve        in use since the target's start, and the time cursor       │ timebar
 //! │ sentence     trouble, or what just happened                             │ here
@@ -32,11 +32,13 @@ mod help;
 mod layout;
 mod names;
 mod plain;
+mod promotion;
 mod spark;
 #[cfg(test)]
 mod testing;
 pub mod text;
 mod timebar;
+mod timeline;
 
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Rect};
@@ -121,6 +123,8 @@ pub fn draw(app: &App, frame: &mut Frame) {
     match app.screen() {
         Screen::Callsites(cursor) => callsites::draw(app, cursor, &parts, frame),
         Screen::Callers(callers) => callers::draw(app, callers, &parts, frame),
+        Screen::Timeline(timeline) => timeline::draw(app, timeline, &parts, frame),
+        Screen::Promotion(promotion) => promotion::draw(app, promotion, &parts, frame),
         Screen::Columns { cursor } => columns::draw(app, cursor, parts.body, frame),
         Screen::Help { offset } => help::draw(*offset, parts.body, frame),
     }

@@ -29,13 +29,16 @@ pub const fn size_class(size: u64) -> u32 {
 
 /// The numbers that blocks are put together under.
 pub enum Classes {
+    /// By callstack, its group.
     Groups(Vec<u32>),
+    /// Powers of two.
     Sizes,
     /// By thread, as far as there is room for it; all others are the last.
     Threads(Vec<u32>, u32),
 }
 
 impl Classes {
+    /// Those of a session.
     pub fn of(session: &Session, by: By) -> Self {
         match by {
             By::Group => Self::Groups(session.book.stacks().iter().map(Stack::group).collect()),

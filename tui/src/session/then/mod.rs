@@ -62,7 +62,7 @@ use trend::Trend;
 const SETTLED_NS: u64 = 2_000_000_000;
 
 /// So many answers are kept: a screen asks about its moment, and about growth until now.
-const KEPT: usize = 3;
+const KEPT: usize = 2;
 
 /// What costs a pass and is asked for with every drawing is made anew so often at most, in
 /// nanoseconds of the target's time.

@@ -1,0 +1,83 @@
+//! Screen 5: who survives the nursery, and who dies young.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Stylize;
+use ratatui::text::{Line, Span};
+
+use super::format::{self, Figure, Unit};
+use super::layout::{self, Fields, Placed, Wanted};
+use super::{Parts, list_row, names};
+use crate::app::App;
+use crate::app::promotion::Promotion;
+use crate::query::Promotion as Figures;
+
+/// A column of figures.
+struct Spec {
+    title: &'static str,
+    wanted: Wanted,
+    cell: fn(&Figures) -> Figure,
+}
+
+const BYTES: (Fields, Fields) = (Fields(8, 5), Fields(9, 6));
+const SHARE: (Fields, Fields) = (Fields(6, 5), Fields(6, 6));
+const TIME: (Fields, Fields) = (Fields(8, 0), Fields(8, 6));
+
+const fn spec(
+    title: &'static str,
+    (tight, roomy): (Fields, Fields),
+    worth: u8,
+    cell: fn(&Figures) -> Figure,
+) -> Spec {
+    Spec { title, wanted: Wanted { tight, roomy, worth }, cell }
+}
+
+const COLUMNS: [Spec; 5] = [
+    spec("born young", BYTES, 80, |f| format::estimate(&f.minor_bytes, Unit::Bytes)),
+    spec("promoted", BYTES, 90, |f| format::estimate(&f.promoted_bytes, Unit::Bytes)),
+    spec("rate", SHARE, 100, |f| format::ratio(&f.promoted)),
+    spec("dies young", SHARE, 40, |f| format::ratio(&f.short_lived)),
+    spec("lifetime", TIME, 50, |f| format::lifetime(&f.lifetime)),
+];
+
+/// Draws heading, rows and total.
+pub fn draw(app: &App, promotion: &Promotion, parts: &Parts, frame: &mut Frame) {
+    let wanted: Vec<Wanted> = COLUMNS.iter().map(|spec| spec.wanted).collect();
+    let (name, placed) = layout::place(parts.body.width, &wanted);
+    let mut heading = names::plain("callsite", name);
+    for p in &placed {
+        pad_to(&mut heading, p.x);
+        heading.push_span(layout::heading(COLUMNS[p.index].title, "", p.fields));
+    }
+    frame.render_widget(heading.dim(), parts.heading);
+    let Some(answer) = promotion.answer.as_ref().filter(|answer| answer.len > 0) else {
+        return super::empty(app, parts.body, frame);
+    };
+    let cursor = &promotion.cursor;
+    let places = cursor.offset()..cursor.offset() + usize::from(parts.body.height);
+    let shown = places.filter_map(|place| Some((place, answer.row(place)?)));
+    for (y, (place, row)) in (parts.body.y..).zip(shown) {
+        let mut line = names::callsite(&row.label, name);
+        cells(&row.figures, &placed, &mut line);
+        let area = Rect { y, height: 1, ..parts.body };
+        list_row(line, place == cursor.index(), area, frame);
+    }
+    let mut line = names::plain("all of them", name);
+    cells(&answer.total, &placed, &mut line);
+    frame.render_widget(line.bold(), parts.total);
+}
+
+fn cells(figures: &Figures, placed: &[Placed], line: &mut Line<'static>) {
+    for p in placed {
+        pad_to(line, p.x);
+        let figure = (COLUMNS[p.index].cell)(figures);
+        let text = layout::figure(&figure, p.fields);
+        line.push_span(if figure.dim { text.dim() } else { text.into() });
+    }
+}
+
+/// Goes on at column `x` of the list.
+fn pad_to(line: &mut Line<'static>, x: u16) {
+    let missing = usize::from(x).saturating_sub(line.width());
+    line.push_span(Span::raw(" ".repeat(missing)));
+}

@@ -1,5 +1,6 @@
 //! What is asked of the session: the content of the screens, and of exports.
 
+use super::base::AUTOMATIC;
 use super::keys::Place;
 use super::summary::{Live, Summary};
 use super::{App, Callers, Effect, Screen, keys, tree};
@@ -7,6 +8,7 @@ use crate::export::{self, Request};
 use crate::query::{self, Callsites, Column, Direction, NodeKey};
 use crate::session::Session;
 use crate::session::estimate::precision::Finer;
+use crate::view;
 use crate::view::format::{self, Rounding};
 
 /// So many rows around those that are seen are asked for at least.
@@ -23,6 +25,7 @@ impl App {
         if live != self.live {
             // All viewers are told of a mark, and nobody of those before he came.
             if let Some((label, minutes)) = live.news_after(&self.live)
+                && label != AUTOMATIC
                 && live.trouble(None).is_none()
             {
                 let when = format::uptime(minutes);
@@ -48,10 +51,10 @@ impl App {
 
     /// Asks the question of the screen that is shown, or lies under the help.
     pub(super) fn ask(&mut self, session: &Session) {
-        if matches!(self.shown(), Screen::Callers(_)) {
-            self.ask_callers(session);
-        } else {
-            self.ask_lowest(session);
+        match self.shown() {
+            Screen::Callers(_) => self.ask_callers(session),
+            Screen::Details(_) => self.ask_details(session),
+            _ => self.ask_lowest(session),
         }
         if self.paused {
             self.export = Some(Box::new(self.request(session)));
@@ -64,6 +67,7 @@ impl App {
         match self.stack.first().map(Screen::place) {
             Some(Place::Timeline) => self.ask_timeline(session),
             Some(Place::Promotion) => self.ask_promotion(session),
+            Some(Place::Leaks) => self.ask_leaks(session),
             _ => self.ask_callsites(session),
         }
     }
@@ -75,6 +79,8 @@ impl App {
             Screen::Callers(c) => c.tree.is_some(),
             Screen::Timeline(t) => t.answer.is_some(),
             Screen::Promotion(p) => p.answer.is_some(),
+            Screen::Leaks(l) => l.answer.is_some(),
+            Screen::Details(d) => d.answer.is_some(),
             Screen::Columns { .. } | Screen::Help { .. } => true,
         }
     }
@@ -89,7 +95,9 @@ impl App {
             match screen {
                 Screen::Timeline(t) => t.answer = None,
                 Screen::Promotion(p) => p.answer = None,
-                Screen::Callsites(_)
+                Screen::Leaks(l) => l.answer = None,
+                Screen::Details(_)
+                | Screen::Callsites(_)
                 | Screen::Callers(_)
                 | Screen::Columns { .. }
                 | Screen::Help { .. } => {}
@@ -169,6 +177,7 @@ impl App {
 
     fn place(&mut self, session: &Session) {
         let page = usize::from(self.rooms().body);
+        let (leaks_page, width) = (self.leaks_rooms().rows, self.size.0);
         match self.stack.last_mut() {
             Some(Screen::Callsites(cursor)) => {
                 let Some(table) = &self.table else { return };
@@ -188,6 +197,11 @@ impl App {
             }
             Some(Screen::Columns { cursor }) => cursor.place(Column::ALL.len() - 1, page),
             Some(Screen::Promotion(p)) => p.settle(page),
+            Some(Screen::Leaks(l)) => l.settle(leaks_page),
+            Some(Screen::Details(d)) => {
+                let lines = view::details::lines(d, width).len();
+                d.offset = d.offset.min(lines.saturating_sub(page));
+            }
             Some(Screen::Help { offset }) => {
                 *offset = (*offset).min(keys::HELP_LINES.saturating_sub(page));
             }
@@ -230,6 +244,8 @@ impl App {
                 .get(c.cursor.index())
                 .map(|row| export::node_text(&row.label, &row.cum, &row.flat, self.metric)),
             Screen::Promotion(p) => p.selected().map(export::promotion_text),
+            Screen::Leaks(l) => l.selected().map(export::leak_text),
+            Screen::Details(_) => None,
             Screen::Timeline(_) | Screen::Columns { .. } | Screen::Help { .. } => None,
         }
     }

@@ -72,6 +72,12 @@ pub enum Action {
     ResetColumns,
     /// Counts growth from another mark.
     GrowthBase,
+    /// Looks at a callsite closely.
+    Details,
+    /// Another time between automatic marks.
+    Automatic,
+    /// Starts typing a limit.
+    Limit,
     /// Halves R.
     Finer,
     /// Doubles R.
@@ -116,6 +122,10 @@ pub enum Place {
     Timeline,
     /// What survives the nursery.
     Promotion,
+    /// What is old, and what grew.
+    Leaks,
+    /// One callsite closely.
+    Details,
     /// The chooser of columns.
     Columns,
     /// The help.
@@ -143,6 +153,7 @@ pub const TABS: &[Tab] = &[
     tab(Place::Callers, '2', "Callers"),
     tab(Place::Timeline, '4', "Time"),
     tab(Place::Promotion, '5', "Promotion"),
+    tab(Place::Leaks, '7', "Leaks"),
 ];
 
 impl Place {
@@ -154,6 +165,8 @@ impl Place {
             Self::Callers => "callers",
             Self::Timeline => "time",
             Self::Promotion => "promotion",
+            Self::Leaks => "leaks",
+            Self::Details => "details",
             Self::Columns => "columns",
             Self::Help => "help",
         }
@@ -189,19 +202,35 @@ const fn char(c: char) -> Key {
 use KeyCode::{BackTab, Backspace, Down, End, Enter, Esc, Home, Left, PageDown, PageUp, Right, Up};
 /// All but the help.
 pub const SCREENS: &[Place] =
-    &[Place::Callsites, Place::Callers, Place::Timeline, Place::Promotion];
+    &[Place::Callsites, Place::Callers, Place::Timeline, Place::Promotion, Place::Leaks];
+/// Those, and the details of what they show.
+const PANES: &[Place] = &[
+    Place::Callsites,
+    Place::Callers,
+    Place::Timeline,
+    Place::Promotion,
+    Place::Leaks,
+    Place::Details,
+];
 const EVERYWHERE: &[Place] = &[
     Place::Callsites,
     Place::Callers,
     Place::Timeline,
     Place::Promotion,
+    Place::Leaks,
+    Place::Details,
     Place::Columns,
     Place::Help,
 ];
 /// Where rows are callsites.
 const ROWS: &[Place] = &[Place::Callsites, Place::Promotion];
+/// Where a callsite is selected.
+const CHOSEN: &[Place] = &[Place::Callsites, Place::Callers, Place::Promotion, Place::Leaks];
+const LEAKS: &[Place] = &[Place::Leaks];
+const GROWING: &[Place] = &[Place::Callsites, Place::Leaks];
+const CLOSELY: &[Place] = &[Place::Details];
 /// What lies below callers and has nothing to come back to.
-const LOWEST: &[Place] = &[Place::Callsites, Place::Timeline, Place::Promotion];
+const LOWEST: &[Place] = &[Place::Callsites, Place::Timeline, Place::Promotion, Place::Leaks];
 const COLUMNS: &[Place] = &[Place::Columns];
 const SITES: &[Place] = &[Place::Callsites];
 const TREE: &[Place] = &[Place::Callers];
@@ -225,8 +254,10 @@ use Key::{Code, Control};
 /// All keys, in the order in which the key bar and the help show them.
 pub const BINDINGS: &[Binding] = bindings! {
     [Code(Enter)] "Enter" "callers" ROWS Drill "who calls the selected callsite";
+    [Code(Enter)] "Enter" "details" LEAKS Details "look at the selected callsite closely";
     [Code(Enter)] "Enter" "focus" TREE Drill "make the selected frame the focus";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" TREE Back "back to where you came from";
+    [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" CLOSELY Back "back to where you came from";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "" LOWEST Back "leave the class, or take the filter away";
     [Code(Esc), Code(Backspace), Code(Enter), char('c')] "Esc, Enter, c" "back" COLUMNS Columns "close the chooser of columns";
     [char(' ')] "Space" "show or hide" COLUMNS ToggleColumn "show the selected column, or hide it";
@@ -239,31 +270,35 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('S')] "S" "" SITES SortDirection "turn the order round";
     [char('t')] "t" "group" SITES Group "group by callsite, function, file, crate or module, size class, thread";
     [char('c')] "c" "columns" SITES Columns "choose the columns and their order";
-    [char('D')] "D" "" SITES GrowthBase "count growth from another mark, or from when heaptop came";
+    [char('d')] "d" "details" CHOSEN Details "look at the selected callsite closely: stacks, sizes, blocks, hints";
+    [char('D')] "D" "since" GROWING GrowthBase "count growth from another mark, or from when heaptop came";
+    [char('A')] "A" "auto marks" LEAKS Automatic "mark every 1, 5, 15 or 60 minutes by itself, or not any more";
+    [char('L')] "L" "limit" LEAKS Limit "set a limit of bytes in use, for the forecast";
     [char('i')] "i" "invert" TREE Invert "callers of the focus, or what it calls";
     [char('m')] "m" "metric" TREE Metric "count in use, allocated, promoted or short-lived";
     [char('m')] "m" "" SITES Metric "what an export counts";
-    [char(' ')] "Space" "pause" SCREENS Pause "pause the screen; the stream goes on";
-    [char(',')] "," "time" SCREENS Time(TimeKey::Earlier) "time cursor back: all screens show that moment";
-    [char('.')] "." "" SCREENS Time(TimeKey::Later) "time cursor forward";
-    [char('{')] "{" "" SCREENS Time(TimeKey::Begin) "a range of time begins at the cursor: all screens show that range";
-    [char('}')] "}" "" SCREENS Time(TimeKey::End) "the range ends at the cursor";
-    [char('p')] "p" "" SCREENS Time(TimeKey::Play) "play from the cursor on, or stop there";
-    [char('P')] "P" "" SCREENS Time(TimeKey::Peak) "the highest moment: what was in use then";
-    [char('\\')] "\\" "" SCREENS Time(TimeKey::Now) "now again, or the end of a recording";
+    [char(' ')] "Space" "pause" PANES Pause "pause the screen; the stream goes on";
+    [char(',')] "," "time" PANES Time(TimeKey::Earlier) "time cursor back: all screens show that moment";
+    [char('.')] "." "" PANES Time(TimeKey::Later) "time cursor forward";
+    [char('{')] "{" "" PANES Time(TimeKey::Begin) "a range of time begins at the cursor: all screens show that range";
+    [char('}')] "}" "" PANES Time(TimeKey::End) "the range ends at the cursor";
+    [char('p')] "p" "" PANES Time(TimeKey::Play) "play from the cursor on, or stop there";
+    [char('P')] "P" "" PANES Time(TimeKey::Peak) "the highest moment: what was in use then";
+    [char('\\')] "\\" "" PANES Time(TimeKey::Now) "now again, or the end of a recording";
     [char('e')] "e" "export" SCREENS Export "write what is shown as a flamegraph (SVG)";
     [char('o')] "o" "hold order" SCREENS Hold "hold the order of rows while numbers move";
     [char('+'), char('=')] "+, =" "finer" SCREENS Finer "sample twice as finely: R is halved, for all viewers; asks";
     [char('-')] "-" "" SCREENS Coarser "sample half as finely: R is doubled, for all viewers; asks";
     [char('x')] "x" "" SCREENS Sampling "stop sampling, or start it again, for all viewers; asks";
-    [char('M')] "M" "mark" SCREENS Mark "give this moment a name, for all viewers";
-    [char('R')] "R" "" SCREENS Record "record into a file in the working directory, or end that";
+    [char('M')] "M" "mark" PANES Mark "give this moment a name, for all viewers";
+    [char('R')] "R" "" PANES Record "record into a file in the working directory, or end that";
     [char('?')] "?" "help" EVERYWHERE Help "this help";
     [char('q')] "q" "quit" EVERYWHERE Quit "quit; the target goes on";
     [char('1')] "1" "" EVERYWHERE Go(Place::Callsites) "callsites: who holds the heap";
     [char('2')] "2" "" EVERYWHERE Go(Place::Callers) "callers of the selected callsite";
     [char('4')] "4" "" EVERYWHERE Go(Place::Timeline) "the target over time";
     [char('5')] "5" "" EVERYWHERE Go(Place::Promotion) "who survives the nursery, and who dies young";
+    [char('7')] "7" "" EVERYWHERE Go(Place::Leaks) "leaks: what is old, what grew, and when a limit is reached";
     [Code(KeyCode::Tab)] "Tab" "" EVERYWHERE NextScreen "next screen";
     [Code(BackTab)] "Shift-Tab" "" EVERYWHERE FormerScreen "the screen before";
     [Code(Up), char('k')] "Up, k" "" EVERYWHERE Up "one row up";

@@ -27,7 +27,9 @@ pub mod base;
 mod columns;
 mod commands;
 pub mod cursor;
+pub mod details;
 pub mod keys;
+pub mod leaks;
 mod moves;
 pub mod promotion;
 pub mod rooms;
@@ -48,8 +50,9 @@ use crate::calendar::Utc;
 use crate::export::Request;
 use crate::query::{Column, Grouping, Metric, NodeKey, Order, Question, Table, When};
 use crate::session::Connection;
-pub use commands::Wanted;
+use crate::system::Memory;
 use base::GrowthBase;
+pub use commands::Wanted;
 use rooms::{Rooms, Wishes};
 pub use screens::{Callers, Screen};
 use summary::{Live, Summary};
@@ -85,6 +88,8 @@ pub enum Message {
     Silence(Option<u64>),
     /// So many percent of the file are read; `None`: all of it.
     Reading(Option<u8>),
+    /// What the system knows of the target's memory.
+    System(Option<Memory>),
     /// What is being recorded: the file's name, and how large it is.
     Recording(Option<(String, String)>),
 }
@@ -126,6 +131,12 @@ pub struct App {
     left_group: Option<(Grouping, NodeKey)>,
     /// What growth is counted from.
     growth_base: GrowthBase,
+    /// Marks that are made by the clock.
+    automatic: leaks::Automatic,
+    /// A limit of bytes in use, for forecasts.
+    limit: Option<u64>,
+    /// What the system knows of the target's memory, while somebody looks.
+    system: Option<Memory>,
     /// So many columns behind the first are passed over where room is short.
     passed_over: usize,
     metric: Metric,
@@ -178,6 +189,8 @@ pub enum Typed {
     Filter(String),
     /// The name of a mark.
     Mark,
+    /// A limit of bytes in use.
+    Limit,
 }
 
 impl App {
@@ -196,6 +209,9 @@ impl App {
             columns_chosen: false,
             left_group: None,
             growth_base: GrowthBase::default(),
+            automatic: leaks::Automatic::default(),
+            limit: None,
+            system: None,
             passed_over: 0,
             metric: Metric::InUseBytes,
             times: Times::default(),
@@ -388,9 +404,16 @@ impl App {
             curve: !matches!(self.screen(), Screen::Timeline(_)),
             list: !matches!(
                 self.screen(),
-                Screen::Help { .. } | Screen::Columns { .. } | Screen::Timeline(_)
+                Screen::Help { .. }
+                    | Screen::Columns { .. }
+                    | Screen::Timeline(_)
+                    | Screen::Leaks(_)
+                    | Screen::Details(_)
             ),
-            total: matches!(self.screen(), Screen::Callsites(_) | Screen::Promotion(_)),
+            total: matches!(
+                self.screen(),
+                Screen::Callsites(_) | Screen::Promotion(_) | Screen::Leaks(_)
+            ),
             crumbs: matches!(self.screen(), Screen::Callers(_)),
         };
         rooms::divide(self.size.0, self.size.1, wishes)

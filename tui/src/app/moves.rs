@@ -25,6 +25,7 @@ impl App {
 
     fn scroll(&mut self, to: impl Fn(usize, usize) -> usize, session: &Session) {
         let page = usize::from(self.rooms().body).max(1);
+        let leaks_page = self.leaks_rooms().rows.max(1);
         match self.stack.last_mut() {
             Some(Screen::Callsites(cursor)) => {
                 let Some(table) = &self.table else { return };
@@ -41,6 +42,8 @@ impl App {
                 cursor.go(to(cursor.index(), page), len, page);
             }
             Some(Screen::Promotion(p)) => p.scroll(|at| to(at, page), page),
+            Some(Screen::Leaks(l)) => l.scroll(|at| to(at, leaks_page), leaks_page),
+            Some(Screen::Details(d)) => d.offset = to(d.offset, page),
             Some(Screen::Help { offset }) => *offset = to(*offset, page),
             Some(Screen::Timeline(_)) | None => {}
         }
@@ -59,6 +62,8 @@ impl App {
             Screen::Callsites(cursor) => Some(cursor),
             Screen::Callers(c) => Some(&mut c.cursor),
             Screen::Promotion(p) => Some(&mut p.cursor),
+            Screen::Leaks(l) => Some(&mut l.cursor),
+            Screen::Details(_) => None,
             Screen::Columns { cursor } => Some(cursor),
             Screen::Timeline(_) | Screen::Help { .. } => None,
         }
@@ -100,6 +105,8 @@ impl App {
             Some(
                 Screen::Timeline(_)
                 | Screen::Promotion(_)
+                | Screen::Leaks(_)
+                | Screen::Details(_)
                 | Screen::Columns { .. }
                 | Screen::Help { .. },
             )
@@ -181,12 +188,14 @@ impl App {
     }
 
     /// The callsite that is selected here; where nothing is, on the callsites.
-    fn selected(&self) -> Option<(NodeKey, Label)> {
+    pub(super) fn selected(&self) -> Option<(NodeKey, Label)> {
         match self.screen() {
             // A class of callsites has no callers of its own.
             Screen::Callsites(_) if self.question.group != Grouping::Callsite => None,
             Screen::Callsites(_) => self.selected_row().map(|row| (row.key, row.label.clone())),
             Screen::Promotion(p) => p.selected().map(|row| (row.key, row.label.clone())),
+            Screen::Leaks(l) => l.selected().map(|row| (row.key, row.label.clone())),
+            Screen::Details(d) => Some((d.key, d.label.clone())),
             Screen::Timeline(_) => {
                 let cursor = self.lowest.iter().find_map(|screen| match screen {
                     Screen::Callsites(cursor) => Some(cursor.index()),
@@ -230,7 +239,8 @@ impl App {
     fn go_into(&mut self, session: &Session) {
         let Some(key) = self.selected_row().map(|row| row.key) else { return };
         let Some(together) = self.question.group.together() else {
-            return self.say("sizes and threads have no callers: t groups by callsite again".into());
+            return self
+                .say("sizes and threads have no callers: t groups by callsite again".into());
         };
         self.left_group = Some((self.question.group, key));
         self.group_by(Grouping::Callsite, session);

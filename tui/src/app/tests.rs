@@ -58,6 +58,8 @@ fn selected(app: &App) -> String {
         }
         Screen::Callers(callers) => callers.rows[callers.cursor.index()].label.function.to_string(),
         Screen::Promotion(promotion) => promotion.selected().unwrap().label.function.to_string(),
+        Screen::Leaks(leaks) => leaks.selected().unwrap().label.function.to_string(),
+        Screen::Details(details) => details.label.function.to_string(),
         Screen::Timeline(_) | Screen::Columns { .. } | Screen::Help { .. } => String::new(),
     }
 }

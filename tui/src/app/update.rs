@@ -4,9 +4,9 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::backend::crossterm::EventHandler;
 use tui_input::{Input, InputRequest};
 
+use super::base::GrowthBase;
 use super::keys::{self, Action, TimeKey};
 use super::time::{Span, Times};
-use super::base::GrowthBase;
 use super::{App, Effect, Message, Prompt, Reading, Screen, Typed};
 use crate::export;
 use crate::query::{Column, Direction, Grouping, Metric, Order, Question, When};
@@ -47,7 +47,14 @@ impl App {
                 self.dirty |= self.size != (columns, rows);
                 self.size = (columns, rows);
             }
-            Message::Refresh => self.refresh(session),
+            Message::Refresh => {
+                self.refresh(session);
+                if let Some(mark) = self.automatic_mark(session) {
+                    self.settle(session);
+                    return vec![mark];
+                }
+            }
+            Message::System(memory) => self.system_is(memory),
             Message::Exported(Ok(path)) => self.say(format!("written: {}", path.display())),
             Message::Exported(Err(why)) => self.say(format!("export failed: {why}")),
             Message::Note(sentence) => self.say(sentence),
@@ -200,15 +207,19 @@ impl App {
             Action::ColumnRight => self.move_column(true),
             Action::ResetColumns => self.reset_columns(),
             Action::GrowthBase => self.next_growth_base(session),
+            Action::Details => self.open_details(session),
+            Action::Automatic => self.next_period(session),
+            Action::Limit => {
+                self.prompt = Some(Prompt { input: Input::default(), kind: Typed::Limit });
+            }
         }
         Vec::new()
     }
 
     /// The column behind the one that rows are sorted by.
     fn next_sort(&self) -> Column {
-        let has = |&&column: &&Column| {
-            column != Column::Cum || self.question.group == Grouping::Function
-        };
+        let has =
+            |&&column: &&Column| column != Column::Cum || self.question.group == Grouping::Function;
         let columns: Vec<Column> = self.columns.iter().filter(has).copied().collect();
         let next = columns.iter().position(|&c| c == self.question.sort).map_or(0, |at| at + 1);
         columns.get(next).or(columns.first()).copied().unwrap_or(Column::InUseBytes)
@@ -298,8 +309,10 @@ impl App {
             KeyCode::Char('z') if control => return vec![Effect::Suspend],
             KeyCode::Enter => {
                 let Some(Prompt { input, kind }) = self.prompt.take() else { return Vec::new() };
-                if kind == Typed::Mark {
-                    return self.mark(input.value(), session);
+                match kind {
+                    Typed::Mark => return self.mark(input.value(), session),
+                    Typed::Limit => self.set_limit(input.value()),
+                    Typed::Filter(_) => {}
                 }
             }
             KeyCode::Esc => {
@@ -323,7 +336,7 @@ impl App {
     fn filter_typed(&mut self, session: &Session) {
         self.dirty = true;
         if let Some(prompt) = &self.prompt
-            && prompt.kind != Typed::Mark
+            && matches!(prompt.kind, Typed::Filter(_))
             && prompt.input.value() != self.question.filter
         {
             self.question.filter = prompt.input.value().to_owned();

@@ -92,11 +92,14 @@ impl<'a> Keys<'a> {
             Column::ObjectRate => estimate::objects(&window(), rates()?).point(),
             Column::Promoted => promoted(),
             Column::ShortLived => promoted().map(|share| 1.0 - share),
-            Column::Lifetime => match numbers.lived(self.rows, row, false, &mut self.lives).median {
-                Lifetime::Unknown => None,
-                Lifetime::Median { ns, .. } | Lifetime::Beyond { ns, .. } => Some(ns),
-            },
-            Column::MeanLifetime => match numbers.lived(self.rows, row, true, &mut self.lives).mean {
+            Column::Lifetime => {
+                match numbers.lived(self.rows, row, false, &mut self.lives).median {
+                    Lifetime::Unknown => None,
+                    Lifetime::Median { ns, .. } | Lifetime::Beyond { ns, .. } => Some(ns),
+                }
+            }
+            Column::MeanLifetime => match numbers.lived(self.rows, row, true, &mut self.lives).mean
+            {
                 Followed::Unknown => None,
                 Followed::Interval { value: ns, .. } | Followed::Bounds { low: ns, .. } => Some(ns),
             },

@@ -1,9 +1,11 @@
 //! From a session and a question to rows. Screens, reports and exports all ask
 //! here, so that they cannot disagree.
 
+pub mod details;
 mod grow;
 mod growth;
 mod keys;
+mod leaks;
 mod numbers;
 mod old;
 mod promotion;
@@ -17,7 +19,9 @@ mod threads;
 mod timeline;
 mod tree;
 
+pub use details::{Details, details};
 pub use growth::{Grown, Growth, growth};
+pub use leaks::{Generation, LeakFigures, LeakList, LeakRow, Leaks};
 pub use old::{Old, OldRow, old};
 pub use promotion::{Promotion, PromotionList, PromotionRow, Promotions, promotion};
 pub use sums::finer;

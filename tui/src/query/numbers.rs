@@ -1,16 +1,16 @@
 //! Where the numbers of an answer come from: the present as the session keeps it, or
 //! another moment, made when it is asked for. The one place that knows the difference.
 
-use super::sums::{Sums, born_lately};
-use super::rows::Rows;
 use super::Question;
+use super::rows::Rows;
+use super::sums::{Sums, born_lately};
 use crate::session::Session;
 use crate::session::estimate::Sight;
 use crate::session::estimate::curve::Curve;
 use crate::session::estimate::survival::Table;
 use crate::session::figures::{Followed, Lifetime};
-use crate::session::then::by::By;
 use crate::session::then::Then;
+use crate::session::then::by::By;
 use crate::session::when::When;
 use heaptop_protocol::totals::{Total, Totals};
 use std::sync::Arc;

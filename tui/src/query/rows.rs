@@ -66,9 +66,8 @@ impl<'a> Rows<'a> {
         let book = self.session.book();
         let groups = book.groups();
         let filter = Filter::new(book, &question.filter);
-        let has = |group: u32| {
-            groups.group(group).stacks().iter().any(|&stack| filter.takes(stack))
-        };
+        let has =
+            |group: u32| groups.group(group).stacks().iter().any(|&stack| filter.takes(stack));
         let text = question.filter.to_lowercase();
         let named = |label: &Label| label.function.to_lowercase().contains(&text);
         match &self.kind {

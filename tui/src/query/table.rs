@@ -213,8 +213,8 @@ impl<'a> Callsites<'a> {
             sums[place].cum = Some(Total::default());
         }
         let book = self.session().book();
-        let stacks = (0..book.stacks().len() as u32)
-            .filter(|&stack| self.numbers.stack(stack).in_use.n > 0);
+        let stacks =
+            (0..book.stacks().len() as u32).filter(|&stack| self.numbers.stack(stack).in_use.n > 0);
         functions.through(book, stacks, |stack, class| {
             if let Some(place) = place_of[class as usize]
                 && let Some(cum) = &mut sums[place].cum

@@ -3,10 +3,10 @@
 //! A class of callsites may hold all callstacks that there are, and events come all the
 //! time. So what a class' lives say is made anew once a second, of the target's time.
 
+use super::Session;
 use super::estimate::curve::Curve;
 use super::estimate::survival::Table;
 use super::figures::{Followed, Lifetime};
-use super::Session;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 

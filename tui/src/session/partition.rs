@@ -69,12 +69,23 @@ impl Kept {
 
 impl Partition {
     fn of(book: &Book, together: Together) -> Self {
-        let mut making = Making { together, partition: Self::default(), by_name: FxHashMap::default() };
+        let mut making =
+            Making { together, partition: Self::default(), by_name: FxHashMap::default() };
         let nodes = book.nodes();
         if together == Together::Function {
-            let mut of_node = Vec::with_capacity(nodes.len());
-            of_node.extend(nodes.iter().map(|node| making.class(&node.label.function, node.label.named)));
-            making.partition.of_node = of_node;
+            // Nodes stay when names have come for them: those on a path alone are rows.
+            let mut on_path = vec![false; nodes.len()];
+            for node in book.stacks().iter().flat_map(|stack| &stack.path) {
+                on_path[*node as usize] = true;
+            }
+            let of_node = nodes.iter().zip(on_path).map(|(node, on_path)| {
+                if on_path {
+                    making.class(&node.label.function, node.label.named)
+                } else {
+                    u32::MAX
+                }
+            });
+            making.partition.of_node = of_node.collect();
         }
         for (at, group) in book.groups().iter() {
             let label = &nodes[group.callsite() as usize].label;
@@ -107,8 +118,9 @@ impl Partition {
         let mut seen = vec![u32::MAX; self.classes.len()];
         for stack in stacks {
             for &node in &book.stacks()[stack as usize].path {
-                let Some(&class) = self.of_node.get(node as usize) else { continue };
-                if std::mem::replace(&mut seen[class as usize], stack) != stack {
+                let class = self.of_node.get(node as usize).copied().unwrap_or(u32::MAX);
+                let Some(seen) = seen.get_mut(class as usize) else { continue };
+                if std::mem::replace(seen, stack) != stack {
                     one(stack, class);
                 }
             }

@@ -27,6 +27,7 @@ pub fn filter(app: &App, area: Rect, frame: &mut Frame) {
     // The end is where one types.
     let (lead, hint) = match kind {
         Typed::Filter(_) => (" / ", "  Enter keeps it, Esc takes it back"),
+        Typed::Limit => (" limit of bytes in use ", "  such as 2G; nothing: none"),
         Typed::Mark => (" mark as ", "  Enter marks this moment, Esc does not"),
     };
     let room = width.saturating_sub(lead.len() + 2);
@@ -128,9 +129,14 @@ fn count(app: &App) -> String {
             Some(answer) => format!("{} callsites ", format::grouped(answer.len)),
             None => String::new(),
         },
-        (Screen::Callers(_) | Screen::Timeline(_) | Screen::Columns { .. }, _)
-        | (Screen::Callsites(_), None) => {
-            String::new()
-        }
+        (Screen::Leaks(leaks), _) => match &leaks.answer {
+            Some(answer) => format!("{} callsites ", format::grouped(answer.len)),
+            None => String::new(),
+        },
+        (
+            Screen::Callers(_) | Screen::Details(_) | Screen::Timeline(_) | Screen::Columns { .. },
+            _,
+        )
+        | (Screen::Callsites(_), None) => String::new(),
     }
 }

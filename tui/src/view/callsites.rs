@@ -65,13 +65,7 @@ pub const COLUMNS: [Spec; 13] = [
         100,
         Cell::Figure(|f| format::estimate(&f.in_use_bytes, Unit::Bytes)),
     ),
-    spec(
-        Column::Cum,
-        "cum",
-        BYTES,
-        95,
-        Cell::Figure(|f| format::estimate(&f.cum, Unit::Bytes)),
-    ),
+    spec(Column::Cum, "cum", BYTES, 95, Cell::Figure(|f| format::estimate(&f.cum, Unit::Bytes))),
     spec(Column::Growth, "growth", GROWTH, 35, Cell::Growth),
     spec(
         Column::InUseObjects,
@@ -117,13 +111,7 @@ pub const COLUMNS: [Spec; 13] = [
         Cell::Figure(|f| format::ratio(&f.short_lived)),
     ),
     spec(Column::Lifetime, "lifetime", TIME, 70, Cell::Figure(|f| format::lifetime(&f.lifetime))),
-    spec(
-        Column::MeanLifetime,
-        "mean life",
-        TIME,
-        8,
-        Cell::Figure(|f| format::mean_life(&f.mean)),
-    ),
+    spec(Column::MeanLifetime, "mean life", TIME, 8, Cell::Figure(|f| format::mean_life(&f.mean))),
     spec(Column::Trend, "trend", CURVE, 60, Cell::Curve(|f| &f.trend)),
 ];
 

@@ -88,8 +88,7 @@ fn blocks_are_put_together_by_size_and_by_thread() {
 fn functions_have_flat_and_cum() {
     let mut f = orders();
     f.pass(1.0);
-    let question =
-        Question { group: Grouping::Function, sort: Column::Cum, ..Question::default() };
+    let question = Question { group: Grouping::Function, sort: Column::Cum, ..Question::default() };
     let table = callsites(&f.session, &question);
     let shown: Vec<(&str, f64, f64)> = table
         .rows

@@ -30,6 +30,7 @@
 //! [`Course`]: super::course::Course
 
 mod ages;
+mod born;
 mod bounds;
 pub mod by;
 pub mod old;
@@ -54,7 +55,7 @@ use heaptop_protocol::ids::ThreadId;
 use heaptop_protocol::totals::{Total, Totals};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use totals::Sets;
 use trend::Trend;
 
@@ -111,7 +112,14 @@ pub struct Then {
     lives: OnceLock<Vec<Ages>>,
     trend: OnceLock<Trend>,
     grew: OnceLock<Vec<bool>>,
+    old: Mutex<Option<Old>>,
+    born: Mutex<Option<Born>>,
 }
+
+/// The old blocks by group, and from when on back they are old.
+type Old = (u64, Arc<Vec<old::OfGroup>>);
+/// Generations by group, and where they end.
+type Born = (Vec<u64>, Arc<Vec<Vec<Total>>>);
 
 impl Session {
     /// From when to when any moment can be asked about, in nanoseconds since the agent's
@@ -219,7 +227,8 @@ impl Then {
         let bounds = Bounds::new(session, when);
         let sets = Sets::of(session, &bounds, by);
         let (lives, trend, grew) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { by, bounds, sets, lives, trend, grew }
+        let (old, born) = (Mutex::new(None), Mutex::new(None));
+        Self { by, bounds, sets, lives, trend, grew, old, born }
     }
 
     /// By group, whether it grew with evidence: of all that are said to have, the chance
@@ -255,8 +264,35 @@ impl Then {
 
     /// By group, the blocks alive then that were born until `born_until_ns`.
     #[must_use]
-    pub fn old(&self, session: &Session, born_until_ns: u64) -> Vec<old::OfGroup> {
-        old::of(session, &self.bounds, born_until_ns / 1000)
+    pub fn old(&self, session: &Session, born_until_ns: u64) -> Arc<Vec<old::OfGroup>> {
+        let make = || Arc::new(old::of(session, &self.bounds, born_until_ns / 1000));
+        let Ok(mut kept) = self.old.lock() else { return make() };
+        match &*kept {
+            Some((known, groups)) if *known == born_until_ns => Arc::clone(groups),
+            _ => {
+                let groups = make();
+                *kept = Some((born_until_ns, Arc::clone(&groups)));
+                groups
+            }
+        }
+    }
+
+    /// By group, the blocks alive then by generation: those born until the first of
+    /// `ends_ns`, from then until the next, and after the last. Empty of groups that have
+    /// no blocks.
+    #[must_use]
+    pub fn generations(&self, session: &Session, ends_ns: &[u64]) -> Arc<Vec<Vec<Total>>> {
+        let ends_us: Vec<u64> = ends_ns.iter().map(|ns| ns / 1000).collect();
+        let make = || Arc::new(born::of(session, &self.bounds, &ends_us));
+        let Ok(mut kept) = self.born.lock() else { return make() };
+        match &*kept {
+            Some((known, groups)) if *known == ends_us => Arc::clone(groups),
+            _ => {
+                let groups = make();
+                *kept = Some((ends_us, Arc::clone(&groups)));
+                groups
+            }
+        }
     }
 
     /// The totals of a callstack.
@@ -348,6 +384,15 @@ impl Then {
         self.bounds.sight_of_growth
     }
 
+    /// Its beginning and its end, in nanoseconds since the agent's start; `None` of a moment.
+    #[must_use]
+    pub const fn range(&self) -> Option<(u64, u64)> {
+        match self.bounds.when {
+            When::Range { from_ns, to_ns } => Some((from_ns, to_ns)),
+            When::Now | When::At(_) | When::Peak => None,
+        }
+    }
+
     /// The end, in nanoseconds since the agent's start.
     #[must_use]
     pub const fn end_ns(&self) -> u64 {
@@ -367,12 +412,7 @@ impl Then {
     }
 
     /// Fills `table` with the lives of some groups together.
-    pub fn ages_of(
-        &self,
-        session: &Session,
-        groups: impl Iterator<Item = u32>,
-        table: &mut Table,
-    ) {
+    pub fn ages_of(&self, session: &Session, groups: impl Iterator<Item = u32>, table: &mut Table) {
         let lives = self.lives.get_or_init(|| ages::of(session, &self.bounds, self.by));
         table.clear();
         groups.filter_map(|group| lives.get(group as usize)).for_each(|ages| ages.add_to(table));

@@ -1,8 +1,8 @@
 //! The pass over all blocks that makes the totals.
 
 use super::bounds::Bounds;
-use super::weights::Weights;
 use super::by::{By, Classes};
+use super::weights::Weights;
 use super::{Session, When};
 use crate::session::lives::{End, Life};
 use heaptop_protocol::estimate::Weight;
@@ -124,13 +124,7 @@ impl Sets {
         self.groups.resize(session.book.groups().numbers(), OfGroup::default());
     }
 
-    fn add_blocks(
-        &mut self,
-        session: &Session,
-        bounds: &Bounds,
-        classes: &Classes,
-        chunks: usize,
-    ) {
+    fn add_blocks(&mut self, session: &Session, bounds: &Bounds, classes: &Classes, chunks: usize) {
         let mut weights = Weights::new();
         // Who was dead by the beginning of a range has no part in it.
         let from_us = match bounds.when {

@@ -52,6 +52,8 @@
 
 mod config;
 mod engine;
+pub mod memprof;
+mod notes;
 #[cfg(feature = "simulate")]
 #[doc(hidden)]
 pub mod simulate;
@@ -67,6 +69,8 @@ use engine::{Engine, WhyOff, domain, own, unwind};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+pub use memprof::spawn;
 
 /// Why the program is not being profiled. The program is none the worse for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,21 +89,7 @@ impl std::error::Error for Off {}
 /// the agent's thread to open its socket, a second at the most.
 pub fn start() -> Result<&'static Path, Off> {
     if Engine::running().is_none() {
-        return Err(Off(match Engine::why_off() {
-            WhyOff::NotInstalled => {
-                "Heaptop is not the program's global allocator: add #[global_allocator] \
-                 static ALLOC: heaptop_agent::Heaptop = heaptop_agent::Heaptop::system();"
-            }
-            WhyOff::Asked => "HEAPTOP=off is set",
-            WhyOff::NoMemory => {
-                "the system refused the agent's memory: lower HEAPTOP_MEMORY or raise the limit"
-            }
-            WhyOff::NoForkMark => "this kernel has no MADV_WIPEONFORK: Linux 4.14 is needed",
-            WhyOff::Forked => {
-                "this is a forked child: call heaptop_agent::after_fork() in it, or set HEAPTOP_FOLLOW=1"
-            }
-        }
-        .to_owned()));
+        return Err(why_off());
     }
     let deadline = Instant::now() + Duration::from_secs(1);
     loop {
@@ -112,6 +102,24 @@ pub fn start() -> Result<&'static Path, Off> {
             None => std::thread::sleep(Duration::from_millis(1)),
         }
     }
+}
+
+fn why_off() -> Off {
+    Off(match Engine::why_off() {
+        WhyOff::NotInstalled => {
+            "Heaptop is not the program's global allocator: add #[global_allocator] \
+             static ALLOC: heaptop_agent::Heaptop = heaptop_agent::Heaptop::system();"
+        }
+        WhyOff::Asked => "HEAPTOP=off is set",
+        WhyOff::NoMemory => {
+            "the system refused the agent's memory: lower HEAPTOP_MEMORY or raise the limit"
+        }
+        WhyOff::NoForkMark => "this kernel has no MADV_WIPEONFORK: Linux 4.14 is needed",
+        WhyOff::Forked => {
+            "this is a forked child: call heaptop_agent::after_fork() in it, or set HEAPTOP_FOLLOW=1"
+        }
+    }
+    .to_owned())
 }
 
 /// In a forked child: gives it an agent of its own, which begins with what the child
@@ -129,6 +137,27 @@ pub fn after_fork() -> Result<&'static Path, Off> {
         domain::here(domain::Domain::leave);
     }
     start()
+}
+
+/// A phase of the program begins, and the one before it ends: `"startup"`, `"serving"`.
+/// The viewer shows them, and tables of one phase alone. An empty name is the end of the
+/// last one. Names are cut at 200 bytes.
+///
+/// False if it is not noted: there is no agent, or dozens wait for it already. Never
+/// blocks.
+pub fn phase(name: &str) -> bool {
+    notes::note(notes::Kind::Phase, name)
+}
+
+/// Gives this moment a name, for all viewers. As [`phase`].
+pub fn mark(label: &str) -> bool {
+    notes::note(notes::Kind::Mark, label)
+}
+
+/// Says what this process is, in a few words: its shard, its customer, its input.
+/// Replaces what was said before. As [`phase`].
+pub fn context(label: &str) -> bool {
+    notes::note(notes::Kind::Context, label)
 }
 
 /// Starts the agent's thread. The calling thread is in the engine.

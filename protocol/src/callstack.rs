@@ -13,6 +13,10 @@ pub struct Frame {
     pub offset: u64,
 }
 
+/// How the path of a module begins that is none, but a kind of memory outside the heap:
+/// the innermost frame of such a block lies in it, and is called by this path.
+pub const EXTERNAL: &str = "[external: ";
+
 /// Why a callstack ends where it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub enum End {

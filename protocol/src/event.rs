@@ -13,7 +13,7 @@ use crate::ids::{BlockId, StackId, ThreadId};
 /// How a block came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Cause {
-    /// malloc, `alloc`.
+    /// malloc, `alloc`, and memory outside the heap that the program reports.
     Malloc,
     /// calloc, `alloc_zeroed`.
     Calloc,

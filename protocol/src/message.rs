@@ -285,6 +285,27 @@ pub struct Mark {
     pub label: String,
 }
 
+/// A phase of the program begins, by the program's own word: it ends where the next
+/// one begins. Phases that began before the viewer came are told again, the oldest of
+/// very many excepted.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct Phase {
+    /// When.
+    pub at: Moment,
+    /// Its name; empty: the program is in no phase from here on.
+    pub name: String,
+}
+
+/// What the program says of itself as a whole, such as what it works on: replaces what
+/// it said before.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct Context {
+    /// When it was said.
+    pub at: Moment,
+    /// In a few words; empty: nothing any more.
+    pub label: String,
+}
+
 /// Where the agent's memory can be opened, by who may look into the target: it
 /// outlives the target, and [`crate::remains`] says how it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
@@ -453,6 +474,10 @@ messages! {
         15 Mark(Mark),
         /// Where the agent's memory is.
         16 Memory(Memory),
+        /// A phase begins.
+        17 Phase(Phase),
+        /// What the program says of itself.
+        18 Context(Context),
     }
 }
 

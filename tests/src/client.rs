@@ -15,8 +15,8 @@ use heaptop_protocol::event::Event;
 use heaptop_protocol::frame::Reader;
 use heaptop_protocol::ids::{BlockId, ModuleId, StackId, ThreadId};
 use heaptop_protocol::message::{
-    FromAgent, FromViewer, Hello, HistoryPoint, LiveBlock, MAGIC, Mark, Memory, Peak, Status,
-    ViewerHello, WantSnapshot, check_greeting,
+    FromAgent, FromViewer, Hello, HistoryPoint, LiveBlock, MAGIC, Mark, Memory, Peak, Phase,
+    Status, ViewerHello, WantSnapshot, check_greeting,
 };
 use heaptop_protocol::totals::Totals;
 use heaptop_protocol::{VERSION, Version};
@@ -52,6 +52,10 @@ pub struct Told {
     pub peak: Vec<Peak>,
     /// Marks.
     pub marks: Vec<Mark>,
+    /// Phases, in order.
+    pub phases: Vec<Phase>,
+    /// What the program says of itself.
+    pub context: Option<String>,
     /// Where the agent's memory is.
     pub memory: Option<Memory>,
     /// Events lost for this client.
@@ -133,6 +137,8 @@ impl Told {
             FromAgent::Dropped(lost) => self.dropped += lost.events,
             FromAgent::Stopped(stopped) => self.stopped = Some(stopped.reason),
             FromAgent::Mark(mark) => self.marks.push(mark),
+            FromAgent::Phase(phase) => self.phases.push(phase),
+            FromAgent::Context(context) => self.context = Some(context.label),
             FromAgent::Memory(memory) => self.memory = Some(memory),
         }
     }

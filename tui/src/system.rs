@@ -24,9 +24,9 @@ pub struct Memory {
     pub shared: Option<u64>,
     /// The nearest limit of a control group, and what all in it take.
     pub group: Option<Limit>,
-    /// RLIMIT_AS, and the address space in use.
+    /// `RLIMIT_AS`, and the address space in use.
     pub space: Option<Limit>,
-    /// RLIMIT_DATA, and the data in use.
+    /// `RLIMIT_DATA`, and the data in use.
     pub data: Option<Limit>,
     /// Memory that the machine could still give.
     pub available: Option<u64>,

@@ -73,6 +73,12 @@ pub struct Domain {
     agents: Cell<bool>,
     /// Sampled paths until one is timed.
     untimed: Cell<u8>,
+    /// Of the profile that this thread samples for of its own; 0: none.
+    token: Cell<u64>,
+    /// Of the process's profile that it does not sample for; 0: none.
+    apart: Cell<u64>,
+    /// Whether no profile samples here at the moment.
+    suspended: Cell<bool>,
 }
 
 // SAFETY: cells of numbers, for which all zeros are a value.
@@ -150,6 +156,9 @@ impl Domain {
             busy: Cell::new(false),
             agents: Cell::new(false),
             untimed: Cell::new(0),
+            token: Cell::new(0),
+            apart: Cell::new(0),
+            suspended: Cell::new(false),
         }
     }
 
@@ -323,41 +332,7 @@ impl Domain {
     }
 }
 
-impl Rate {
-    const ON: u64 = 1 << 32;
-    const GENERATION: u64 = 1 << 33;
-
-    /// A first word.
-    pub const fn first(interval: Interval, on: bool) -> Self {
-        Self::from_word(Self::GENERATION | if on { Self::ON } else { 0 } | interval.bytes() as u64)
-    }
-
-    /// The word that follows `word`: always another one, so that each thread
-    /// notices the change.
-    pub const fn following(word: u64, interval: Interval, on: bool) -> Self {
-        let generation = (word / Self::GENERATION).wrapping_add(1) & (u32::MAX >> 1) as u64;
-        let generation = if generation == 0 { 1 } else { generation };
-        Self::from_word(
-            (generation * Self::GENERATION)
-                | if on { Self::ON } else { 0 }
-                | interval.bytes() as u64,
-        )
-    }
-
-    /// Reads a word.
-    pub const fn from_word(word: u64) -> Self {
-        let interval = if word & Self::ON == 0 { None } else { Interval::new(word as u32 as u64) };
-        Self { word, interval }
-    }
-
-    /// R of a word, also while nothing is sampled.
-    pub const fn configured(word: u64) -> Interval {
-        match Interval::new(word as u32 as u64) {
-            Some(interval) => interval,
-            None => Interval::DEFAULT,
-        }
-    }
-}
-
+mod profiled;
+mod rate;
 #[cfg(test)]
 mod tests;

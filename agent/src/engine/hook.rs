@@ -18,6 +18,7 @@
 //! stack can be read, in general once a page.
 
 use super::domain::{self, Domain, Hit};
+use super::profiles::Shares;
 use super::sync::Ordering::Relaxed;
 use super::tracker::{Birth, Cause, Death, Taken};
 use super::unwind::{self, Mark};
@@ -83,7 +84,22 @@ fn start(settings: &crate::config::Builder) -> (Option<&'static Engine>, bool) {
 /// that are not on the clock yet, and whether the block is sampled.
 pub fn reach(engine: &Engine, d: &Domain, size: usize) -> (u64, Option<Hit>) {
     let used = if engine.begin_domain(d) { 0 } else { d.used_before(size) };
-    (used, d.stop(size, engine.rate()))
+    (used, d.stop(size, engine.rate_of(d)))
+}
+
+/// G now, exact for domain `d`.
+pub fn clock(engine: &Engine, d: &Domain) -> u64 {
+    // Inside the engine the countdown is not ours to touch: a signal handler
+    // has interrupted it, or a callback runs. Then it is exact to a stop.
+    let own = if d.enter() {
+        engine.begin_domain(d);
+        let used = if d.is_new() { 0 } else { d.used() };
+        d.leave();
+        used
+    } else {
+        0
+    };
+    engine.header.clock.load(Relaxed).wrapping_add(own)
 }
 
 /// Puts `used` bytes on the clock, and a block of `size`; gives G before the block.
@@ -105,6 +121,13 @@ impl Stop {
             if let Some(hit) = self.hit.filter(|_| !block.is_null()) {
                 self.born(engine, hit, block as usize, clock, cause, replaces, mark);
             }
+            if engine.rate().is_profiled()
+                && engine.is_here()
+                && let Some(profiles) = engine.profiles()
+            {
+                let _errno = sys::Errno::keep();
+                domain::here(|d| profiles.at_stop(engine, d));
+            }
         }
         domain::here(Domain::leave);
     }
@@ -121,31 +144,50 @@ impl Stop {
         mark: &Mark,
     ) {
         let _errno = sys::Errno::keep();
+        let shares = if engine.rate().is_profiled() {
+            domain::here(|d| Shares::of(engine, d, hit))
+        } else {
+            Shares::stream(hit)
+        };
+        let (stream, depth) = (shares.stream, shares.depth(engine.depth));
+        if stream.is_none() && shares.profile.is_none() {
+            return;
+        }
         engine.tracker.will_track(address);
         let thread = domain::here(Domain::id).unwrap_or(0);
-        let stack = unwind::with_stack(mark, engine.depth, thread, |stack| {
+        let stack = unwind::with_stack(mark, depth, thread, |stack| {
+            shares.keep(stack);
             // A signal handler that forked meanwhile has brought the child here too.
-            if engine.is_here() { engine.callstacks.intern(stack) } else { 0 }
+            if stream.is_some() && engine.is_here() { engine.callstacks.intern(stack) } else { 0 }
         });
         // The longest part is over. A signal handler that forked in it has brought the
         // child here too, and what follows is the parent's.
         if !engine.is_here() {
             return;
         }
-        engine.tracker.birth(&Birth {
+        let (n_samples, interval) = stream.unwrap_or((0, hit.interval));
+        let birth = Birth {
             stack,
             id: engine.next_seq(),
             address,
             size: self.size as u64,
-            n_samples: hit.n_samples,
+            n_samples,
             ns: sys::monotonic_ns(),
             clock,
-            interval: hit.interval.bytes(),
+            interval: interval.bytes(),
             thread,
             cause,
             young: engine.nursery.is_young(self.size as u64),
             replaces,
-        });
+        };
+        match (&shares.profile, engine.profiles()) {
+            (Some(share), Some(profiles)) => domain::here(|d| {
+                profiles.birth(engine, d, share, &birth, stream.is_some());
+            }),
+            _ => {
+                engine.tracker.birth(&birth);
+            }
+        }
         engine.took(self.entered_ns);
     }
 }
@@ -159,25 +201,10 @@ pub fn take(address: usize) -> Option<Taken> {
 
 /// A death by the hand of domain `d`, at `ns` on the monotonic clock.
 pub fn death(engine: &Engine, d: &Domain, ns: u64) -> Death {
-    // Inside the engine the countdown is not ours to touch: a signal handler
-    // has interrupted it. Then the death is exact to a stop.
-    let own = if d.enter() {
-        engine.begin_domain(d);
-        let used = if d.is_new() { 0 } else { d.used() };
-        d.leave();
-        used
-    } else {
-        0
-    };
     // Read only: what this thread has not booked it books at its next stop. A birth
     // that came before this free, on whatever thread, is on the clock that is read
     // here, by the same order that brought the pointer.
-    Death {
-        clock: engine.header.clock.load(Relaxed).wrapping_add(own),
-        seq: engine.next_seq(),
-        ns,
-        thread: d.id().unwrap_or(0),
-    }
+    Death { clock: clock(engine, d), seq: engine.next_seq(), ns, thread: d.id().unwrap_or(0) }
 }
 
 fn death_here(engine: &Engine) -> Death {
@@ -187,14 +214,25 @@ fn death_here(engine: &Engine) -> Death {
 /// The block is about to go back to the allocator, or has been reallocated.
 pub fn freed(taken: Taken) {
     if let Some(engine) = Engine::running() {
-        let _errno = sys::Errno::keep();
-        engine.tracker.death(taken, || death_here(engine));
+        died(engine, taken, false);
     }
 }
 
-/// The reallocation failed: the block lives on.
+fn died(engine: &Engine, taken: Taken, lost: bool) {
+    let _errno = sys::Errno::keep();
+    let when = || death_here(engine);
+    match engine.profiles() {
+        None => engine.tracker.death(taken, when),
+        Some(profiles) => domain::here(|d| profiles.death(engine, d, taken, lost, when)),
+    }
+}
+
+/// The reallocation failed: the block lives on. Where its free would go unseen it dies
+/// for us now.
 pub fn kept(taken: Taken) {
-    if let Some(engine) = Engine::running() {
-        engine.tracker.put_back(taken, || death_here(engine));
+    if let Some(engine) = Engine::running()
+        && let Err(taken) = engine.tracker.put_back(taken)
+    {
+        died(engine, taken, true);
     }
 }

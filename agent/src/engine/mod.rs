@@ -15,9 +15,10 @@
 //!    one word: the [`domain::Rate`] in force.
 //! 3. **Synchronisation.** No locks. Each structure says which orderings it
 //!    needs and why.
-//! 4. **Start.** The first stop of the first thread, or the constructor before
+//! 4. **Clients.** The stream, and profiles of the program's own: [`profiles`].
+//! 5. **Start.** The first stop of the first thread, or the constructor before
 //!    `main`, sets the engine up; who comes meanwhile passes through.
-//! 5. **After a fork** the child passes through, or gets an engine of its own, if it
+//! 6. **After a fork** the child passes through, or gets an engine of its own, if it
 //!    is to be followed: [`region::ForkMark`], [`state`].
 
 // The fast paths must be part of their callers, whatever the optimiser thinks.
@@ -33,6 +34,7 @@ pub mod hook;
 mod models;
 pub mod nursery;
 pub mod own;
+pub mod profiles;
 pub mod region;
 pub mod sampled_set;
 pub mod sampler;
@@ -50,7 +52,7 @@ use heaptop_protocol::estimate::Interval;
 use nursery::Nursery;
 use region::{ForkMark, Region};
 pub use state::WhyOff;
-use sync::{AtomicU32, AtomicU64, Ordering::Relaxed, scaled};
+use sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed, scaled};
 use tracker::Tracker;
 
 /// Threads that are told apart; those beyond share the last number.
@@ -109,6 +111,8 @@ pub struct Engine {
     pub memory_bytes: usize,
     /// Whether R is the governor's.
     pub governed: bool,
+    /// See [`profiles`]; null until the first.
+    profiles: AtomicPtr<profiles::Profiles>,
     /// What the program wants to be called; empty for its executable's name.
     pub name: &'static str,
 }
@@ -219,6 +223,7 @@ impl Engine {
             rest: std::cell::Cell::new(Some(region)),
             memory_bytes: bound,
             governed: settings.governed,
+            profiles: AtomicPtr::new(std::ptr::null_mut()),
             name: settings.name,
         })
     }
@@ -242,7 +247,44 @@ impl Engine {
         if !on {
             self.gap.store(1, Relaxed);
         }
-        self.word.store(Rate::following(self.word.load(Relaxed), interval, on).word, Relaxed);
+        self.change_word(|word| Rate::following(word, interval, on));
+    }
+
+    /// Says whether there are profiles, to all threads, each at its next stop.
+    fn set_profiled(&self, profiled: bool) {
+        self.change_word(|word| Rate::following_profiled(word, profiled));
+    }
+
+    /// Threads of the program write it too, for their profiles.
+    fn change_word(&self, next: impl Fn(u64) -> Rate) {
+        let mut word = self.word.load(Relaxed);
+        while let Err(now) =
+            self.word.compare_exchange_weak(word, next(word).word, Relaxed, Relaxed)
+        {
+            word = now;
+        }
+    }
+
+    /// The books are done with entry `index`.
+    pub fn release(&self, index: u32) {
+        // One without samples is not counted among the living any more: `drop_block`.
+        if self.tracker.birth_of(index).is_some_and(|b| b.n_samples > 0) {
+            self.tracker.forget(index);
+        }
+        if self.profiles().is_none_or(|profiles| profiles.books_done(self, index)) {
+            self.tracker.give_back(index);
+        }
+    }
+
+    /// The stream does without the block in entry `index`, if it is not being freed.
+    pub fn drop_block(&self, index: u32) -> bool {
+        if self.profiles().is_some_and(|profiles| profiles.has(index)) {
+            // A profile goes on with it: its death is nothing to the books.
+            self.tracker.set_samples(index, 0, self.interval().bytes());
+            self.tracker.forget(index);
+            return true;
+        }
+        self.tracker.drop_block(index)
     }
 
     /// The coarsest R that blocks of this profile may have been sampled with.

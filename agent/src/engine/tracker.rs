@@ -124,6 +124,8 @@ pub enum Cause {
     Realloc = 2,
     /// An alignment above 16.
     Aligned = 3,
+    /// Outside the heap, as the program reports.
+    External = 4,
 }
 
 /// A birth as the tracker keeps it.
@@ -288,7 +290,8 @@ impl Tracker {
         self.set.will_insert(address);
     }
 
-    fn give_back(&self, index: u32) {
+    /// The entry is nobody's any more.
+    pub fn give_back(&self, index: u32) {
         let Some(entry) = self.entries.get(index as usize) else { return };
         entry.state.store(FREE, Relaxed);
         let mut head = self.free.load(Relaxed);
@@ -304,11 +307,17 @@ impl Tracker {
 
     /// Tracks a block; false, and counted, if there is no room.
     pub fn birth(&self, b: &Birth) -> bool {
+        self.birth_with(b, true, |_| {}).is_some()
+    }
+
+    /// The same, with a look at the entry's number before anybody else can have one.
+    /// Unless it is `listed` the agent's thread never sees it.
+    pub fn birth_with(&self, b: &Birth, listed: bool, look: impl FnOnce(u32)) -> Option<u32> {
         let index = self.take_free();
         let Some((index, entry)) = index.and_then(|i| Some((i, self.entries.get(i as usize)?)))
         else {
-            self.lost.fetch_add(1, Relaxed);
-            return false;
+            self.lost.fetch_add(u64::from(listed), Relaxed);
+            return None;
         };
         entry.address.store(b.address as u64, Relaxed);
         entry.size.store(b.size, Relaxed);
@@ -324,16 +333,20 @@ impl Tracker {
         entry.died_seq.store(0, Relaxed);
         let state = if b.young { YOUNG } else { MAJOR };
         entry.state.store(b.id << STATE_BITS | state, Relaxed);
+        look(index);
         if !self.set.insert(b.address, index) {
             self.give_back(index);
-            self.lost.fetch_add(1, Relaxed);
-            return false;
+            self.lost.fetch_add(u64::from(listed), Relaxed);
+            return None;
+        }
+        if !listed {
+            return Some(index);
         }
         let mut head = self.births.load(Relaxed);
         loop {
             entry.next_birth.store(head, Relaxed);
             match self.births.compare_exchange_weak(head, index + 1, Release, Relaxed) {
-                Ok(_) => return true,
+                Ok(_) => return Some(index),
                 Err(now) => head = now,
             }
         }
@@ -349,19 +362,25 @@ impl Tracker {
         Some(Taken { index, id, address })
     }
 
-    /// The block lives on after all, at the same address.
-    pub fn put_back(&self, taken: Taken, when: impl FnOnce() -> Death) {
-        if !self.set.insert(taken.address, taken.index) {
-            // The room it had was taken meanwhile: its death would go unseen, so
-            // it is dropped now, and counted as a birth that found no room is.
-            self.lost.fetch_add(1, Relaxed);
-            self.death(taken, when);
+    /// The block lives on after all, at the same address. Where its room was taken
+    /// meanwhile it comes back: its free would go unseen, and it is counted as a birth
+    /// that found no room is.
+    pub fn put_back(&self, taken: Taken) -> Result<(), Taken> {
+        if self.set.insert(taken.address, taken.index) {
+            return Ok(());
         }
+        self.lost.fetch_add(1, Relaxed);
+        Err(taken)
     }
 
     /// The block is dead. `when` is asked after it is marked so: see the module.
     pub fn death(&self, taken: Taken, when: impl FnOnce() -> Death) {
-        let Some(entry) = self.entries.get(taken.index as usize) else { return };
+        self.die(taken, true, when);
+    }
+
+    /// The same; the agent's thread hears of it only if the birth was `listed`.
+    pub fn die(&self, taken: Taken, listed: bool, when: impl FnOnce() -> Death) -> Option<Death> {
+        let entry = self.entries.get(taken.index as usize)?;
         // AcqRel, partner of `promote`: whoever comes second sees the first's clock.
         let before = entry.state.fetch_or(DYING, AcqRel);
         if before & DYING == MAJOR {
@@ -373,11 +392,14 @@ impl Tracker {
         entry.died_ns.store(d.ns, Relaxed);
         entry.died_clock.store(d.clock, Relaxed);
         entry.died_thread.store(d.thread, Relaxed);
+        if !listed {
+            return Some(d);
+        }
         let mut head = self.deaths.load(Relaxed);
         loop {
             entry.next.store(head, Relaxed);
             match self.deaths.compare_exchange_weak(head, taken.index + 1, Release, Relaxed) {
-                Ok(_) => return,
+                Ok(_) => return Some(d),
                 Err(now) => head = now,
             }
         }
@@ -430,6 +452,7 @@ impl Tracker {
                 0 => Cause::Malloc,
                 1 => Cause::Calloc,
                 2 => Cause::Realloc,
+                4 => Cause::External,
                 _ => Cause::Aligned,
             },
             young: flags & YOUNG_BIT != 0,
@@ -483,13 +506,18 @@ impl Tracker {
     /// its free will be that of an unknown block. True if it was dropped: then
     /// the entry is free again.
     pub fn drop_block(&self, index: u32) -> bool {
+        let dropped = self.untrack(index);
+        if dropped {
+            self.release(index);
+        }
+        dropped
+    }
+
+    /// Takes the block in entry `index` out of the set, if it is not being freed.
+    pub fn untrack(&self, index: u32) -> bool {
         let Some(entry) = self.entries.get(index as usize) else { return false };
         let address = entry.address.load(Relaxed) as usize;
-        if self.set.remove(address, |i| i == index).is_none() {
-            return false;
-        }
-        self.release(index);
-        true
+        self.set.remove(address, |i| i == index).is_some()
     }
 
     /// Thins the samples of the block in entry `index`: see `Ledger::thin`.
@@ -511,7 +539,7 @@ impl Tracker {
     /// it is still young.
     pub fn known_live(&self, index: u32) -> Option<(Birth, bool)> {
         let entry = self.entries.get(index as usize)?;
-        if entry.known.load(Relaxed) == 0 {
+        if entry.known.load(Relaxed) == 0 || entry.n_samples.load(Relaxed) == 0 {
             return None;
         }
         let birth = Self::read_birth(entry);
@@ -524,11 +552,16 @@ impl Tracker {
 
     /// The death was taken up: the entry is free again.
     pub fn release(&self, index: u32) {
+        self.forget(index);
+        self.give_back(index);
+    }
+
+    /// The books are done with the entry, which somebody else has still.
+    pub fn forget(&self, index: u32) {
         if let Some(entry) = self.entries.get(index as usize) {
             entry.known.store(0, Relaxed);
         }
         self.live.store(self.live.load(Relaxed).wrapping_sub(1), Relaxed);
-        self.give_back(index);
     }
 }
 
@@ -538,6 +571,13 @@ pub struct Taken {
     /// The block's identity.
     pub id: u64,
     address: usize,
+}
+
+impl Taken {
+    /// Its entry.
+    pub const fn index(&self) -> u32 {
+        self.index
+    }
 }
 
 #[cfg(all(test, loom))]

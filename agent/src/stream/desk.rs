@@ -6,10 +6,12 @@ use super::ledger::Ledger;
 use super::modules::Modules;
 use super::peer::{Peer, Sources};
 use super::remains::Opened;
+use super::said::Said;
 use super::server::Server;
 use super::threads::Threads;
 use super::{Errand, MAX_PEERS, endpoint_is, record, remains};
 use crate::engine::{Engine, sys, unwind};
+use crate::notes;
 use heaptop_protocol::ids::StackId;
 use heaptop_protocol::message::{
     AgentKind, FromAgent, FromViewer, Hello, Losses, MAGIC, Mark, ProfileCommand, Sampling, Status,
@@ -44,6 +46,7 @@ pub struct Desk {
     peers: Vec<Peer>,
     directories: Vec<PathBuf>,
     notices: Vec<String>,
+    said: Said,
     /// Callstacks below this have their frames placed in modules.
     placed: usize,
     rss_bytes: Option<u64>,
@@ -70,6 +73,7 @@ impl Desk {
             peers: Vec::new(),
             directories,
             notices,
+            said: Said::default(),
             placed: 1,
             rss_bytes: None,
             slow_ns: 0,
@@ -123,6 +127,7 @@ impl Desk {
         let now_ns = sys::monotonic_ns();
         self.accept(now_ns);
         self.listen(now_ns);
+        self.hear_program();
         self.do_books();
         if self.ledger.thin() {
             self.peers.iter_mut().for_each(|p| p.want_snapshot(0));
@@ -158,6 +163,7 @@ impl Desk {
             ledger: &self.ledger,
             modules: &self.modules,
             threads: &self.threads,
+            said: &self.said,
             status: &status,
         };
         let mut trouble = None;
@@ -184,8 +190,15 @@ impl Desk {
         record::over();
         let mark =
             Mark { at: self.ledger.now(), label: trouble.chars().take(MARK_CHARS).collect() };
-        self.peers.iter_mut().for_each(|p| p.tell_mark(&mark));
+        self.said.say(mark.into());
         self.notices.push(trouble);
+    }
+
+    /// Takes up what the program says of its own course.
+    fn hear_program(&mut self) {
+        for note in notes::take(self.engine) {
+            self.said.note(&note, |ns| self.ledger.since_start(ns));
+        }
     }
 
     /// The program exits and waits: all that happened until now goes into the file.
@@ -194,6 +207,7 @@ impl Desk {
         let end = record::end(remains::exit_code(self.engine));
         let mut more = true;
         while more {
+            self.hear_program();
             self.ledger.pass();
             self.place();
             let status = self.status();
@@ -202,6 +216,7 @@ impl Desk {
                 ledger: &self.ledger,
                 modules: &self.modules,
                 threads: &self.threads,
+                said: &self.said,
                 status: &status,
             };
             let worked_off = self.ledger.done() >= now;
@@ -309,7 +324,7 @@ impl Desk {
             FromViewer::SetMark(c) => {
                 let label = c.label.chars().take(MARK_CHARS).collect();
                 let mark = Mark { at: self.ledger.now(), label };
-                self.peers.iter_mut().for_each(|p| p.tell_mark(&mark));
+                self.said.say(mark.into());
             }
             FromViewer::WantSnapshot(_) => {
                 let now = self.ledger.up_to_now();

@@ -167,7 +167,7 @@ impl Ledger {
     }
 
     /// In whole ticks: what is finer is noise, and would be a fifth of a recording.
-    fn since_start(&self, monotonic_ns: u64) -> u64 {
+    pub fn since_start(&self, monotonic_ns: u64) -> u64 {
         monotonic_ns.saturating_sub(self.engine.started_ns) & !(TICK_NS - 1)
     }
 
@@ -269,7 +269,7 @@ impl Ledger {
         if !self.engine.tracker.promote(w.index, w.id) {
             return;
         }
-        if w.id < self.forget_before {
+        if w.id < self.forget_before || b.n_samples == 0 {
             return;
         }
         let record = self.record(b.stack);
@@ -335,8 +335,9 @@ impl Ledger {
         let tracker = &self.engine.tracker;
         let (Some(b), Some(d)) = (tracker.birth_of(index), tracker.death_of(index)) else { return };
         let was_major = self.engine.tracker.died_major(index);
-        self.engine.tracker.release(index);
-        if b.id < self.forget_before {
+        self.engine.release(index);
+        // One without samples was thinned out of the books, and a profile had it still.
+        if b.id < self.forget_before || b.n_samples == 0 {
             return;
         }
         let record = self.record(b.stack);
@@ -569,7 +570,7 @@ fn weight(b: &Birth) -> Weight {
 
 const fn cause(cause: Cause) -> event::Cause {
     match cause {
-        Cause::Malloc => event::Cause::Malloc,
+        Cause::Malloc | Cause::External => event::Cause::Malloc,
         Cause::Calloc => event::Cause::Calloc,
         Cause::Realloc => event::Cause::Realloc,
         Cause::Aligned => event::Cause::Aligned,

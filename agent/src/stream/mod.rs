@@ -24,6 +24,7 @@ mod modules;
 mod peer;
 mod record;
 mod remains;
+mod said;
 mod server;
 mod threads;
 

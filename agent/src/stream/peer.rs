@@ -12,6 +12,7 @@ use super::descriptors::Listed;
 use super::ledger::Ledger;
 use super::modules::Modules;
 use super::record::File;
+use super::said::Said;
 use super::threads::Threads;
 use crate::engine::callstack::Published;
 use crate::engine::{Engine, unwind};
@@ -20,7 +21,7 @@ use heaptop_protocol::event::{Batch, Event};
 use heaptop_protocol::frame;
 use heaptop_protocol::ids::StackId;
 use heaptop_protocol::message::{
-    Dropped, FromAgent, FromViewer, History, HistoryPoint, Mark, Memory, Peak, SnapshotBegin,
+    Dropped, FromAgent, FromViewer, History, HistoryPoint, Memory, Peak, SnapshotBegin,
     SnapshotBlocks, SnapshotEnd, Status, TotalsUpdate, check_greeting,
 };
 use heaptop_protocol::recording::InRecording;
@@ -53,6 +54,8 @@ pub struct Sources<'a> {
     pub modules: &'a Modules,
     /// The threads.
     pub threads: &'a Threads,
+    /// What was said of the program's course.
+    pub said: &'a Said,
     /// The status, but for this viewer's own losses.
     pub status: &'a Status,
 }
@@ -89,6 +92,8 @@ pub struct Peer {
     modules: usize,
     threads: u64,
     stacks: usize,
+    /// What was said below this number was told.
+    said: u64,
     /// The next record of the sweep over changed totals, and the pass at its start.
     sweep: Option<(usize, u64)>,
     /// Totals of passes up to this one were sent.
@@ -141,6 +146,7 @@ impl Peer {
             modules: 0,
             threads: 0,
             stacks: 1,
+            said: 0,
             sweep: None,
             swept: 0,
             snapshot: Snapshot::Totals,
@@ -211,13 +217,6 @@ impl Peer {
     /// The curve is to be told anew.
     pub fn want_curve(&mut self) {
         self.curve_due = true;
-    }
-
-    /// Queues a mark; a viewer that reads nothing does without.
-    pub fn tell_mark(&mut self, mark: &Mark) {
-        if self.greeted && self.waiting() < FULL {
-            self.tell(mark.clone());
-        }
     }
 
     /// Reads what the viewer wants; an error ends the conversation.
@@ -308,6 +307,11 @@ impl Peer {
             self.tell(thread.clone());
         }
         self.threads = s.threads.version();
+        // A viewer that reads nothing does without until it does.
+        if self.waiting() < FULL {
+            s.said.since(self.said).for_each(|said| self.tell(said));
+            self.said = s.said.next();
+        }
         while self.stacks < s.ledger.known() && self.waiting() < FULL {
             let id = StackId(self.stacks as u32);
             self.stacks += 1;

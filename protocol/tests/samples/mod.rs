@@ -177,6 +177,8 @@ pub fn from_agent() -> Vec<FromAgent> {
         Stopped { reason: "the memory bound of 64 MiB is reached".into() }.into(),
         Mark { at: at(1011), label: "after warm-up".into() }.into(),
         Memory { fd: 100, tid: 4712, device: 1, inode: 4242 }.into(),
+        Phase { at: at(1012), name: "startup".into() }.into(),
+        Context { at: at(1013), label: "eu-west, shard 7".into() }.into(),
     ]
 }
 

@@ -205,7 +205,8 @@ impl App {
             Some(Screen::Help { offset }) => {
                 *offset = (*offset).min(keys::HELP_LINES.saturating_sub(page));
             }
-            Some(Screen::Timeline(_)) | None => {}
+            Some(Screen::Timeline(t)) => t.settle(),
+            None => {}
         }
     }
 
@@ -245,8 +246,8 @@ impl App {
                 .map(|row| export::node_text(&row.label, &row.cum, &row.flat, self.metric)),
             Screen::Promotion(p) => p.selected().map(export::promotion_text),
             Screen::Leaks(l) => l.selected().map(export::leak_text),
-            Screen::Details(_) => None,
-            Screen::Timeline(_) | Screen::Columns { .. } | Screen::Help { .. } => None,
+            Screen::Timeline(t) => t.selected().map(export::series_text),
+            Screen::Details(_) | Screen::Columns { .. } | Screen::Help { .. } => None,
         }
     }
 }

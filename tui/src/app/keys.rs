@@ -223,9 +223,10 @@ const EVERYWHERE: &[Place] = &[
     Place::Help,
 ];
 /// Where rows are callsites.
-const ROWS: &[Place] = &[Place::Callsites, Place::Promotion];
+const ROWS: &[Place] = &[Place::Callsites, Place::Timeline, Place::Promotion];
 /// Where a callsite is selected.
-const CHOSEN: &[Place] = &[Place::Callsites, Place::Callers, Place::Promotion, Place::Leaks];
+const CHOSEN: &[Place] =
+    &[Place::Callsites, Place::Callers, Place::Timeline, Place::Promotion, Place::Leaks];
 const LEAKS: &[Place] = &[Place::Leaks];
 const GROWING: &[Place] = &[Place::Callsites, Place::Leaks];
 const CLOSELY: &[Place] = &[Place::Details];

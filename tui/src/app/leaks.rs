@@ -43,9 +43,9 @@ pub enum Bound {
     Set,
     /// The control group's, of the resident memory of all in it.
     Group,
-    /// RLIMIT_AS, of address space.
+    /// `RLIMIT_AS`, of address space.
     Space,
-    /// RLIMIT_DATA, of data.
+    /// `RLIMIT_DATA`, of data.
     Data,
     /// What the machine can still give.
     Machine,
@@ -295,6 +295,12 @@ pub struct LeaksRooms {
 }
 
 impl LeaksRooms {
+    /// Lines above the rows.
+    #[must_use]
+    pub const fn above_rows(self) -> usize {
+        self.summary + self.heading
+    }
+
     /// Divides `lines`: rows first.
     #[must_use]
     pub const fn of(lines: usize) -> Self {

@@ -42,7 +42,7 @@ mod update;
 
 use std::path::PathBuf;
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyEvent, MouseEvent};
 use heaptop_protocol::message::FromViewer;
 use tui_input::Input;
 
@@ -72,6 +72,8 @@ pub struct Options {
 pub enum Message {
     /// A key.
     Key(KeyEvent),
+    /// The mouse.
+    Mouse(MouseEvent),
     /// Text was pasted.
     Paste(String),
     /// The terminal has this many columns and rows. Must come before the first drawing.

@@ -1,10 +1,13 @@
 //! Moving about: rows, branches, screens.
 
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+
 use super::cursor::Cursor;
 use super::keys::{Action, Place, TABS};
 use super::{App, Callers, Screen, tree};
 use crate::query::{Column, Direction, Grouping, Label, NodeKey, Row};
 use crate::session::Session;
+use crate::view;
 
 impl App {
     /// Along the rows.
@@ -45,7 +48,8 @@ impl App {
             Some(Screen::Leaks(l)) => l.scroll(|at| to(at, leaks_page), leaks_page),
             Some(Screen::Details(d)) => d.offset = to(d.offset, page),
             Some(Screen::Help { offset }) => *offset = to(*offset, page),
-            Some(Screen::Timeline(_)) | None => {}
+            Some(Screen::Timeline(t)) => t.scroll(|at| to(at, page)),
+            None => {}
         }
     }
 
@@ -63,10 +67,59 @@ impl App {
             Screen::Callers(c) => Some(&mut c.cursor),
             Screen::Promotion(p) => Some(&mut p.cursor),
             Screen::Leaks(l) => Some(&mut l.cursor),
-            Screen::Details(_) => None,
+            Screen::Timeline(t) => Some(&mut t.cursor),
             Screen::Columns { cursor } => Some(cursor),
-            Screen::Timeline(_) | Screen::Help { .. } => None,
+            Screen::Details(_) | Screen::Help { .. } => None,
         }
+    }
+
+    /// The mouse: a press selects a row, or a moment on the timeline, a drag a range of
+    /// time; the wheel goes along the rows.
+    pub(super) fn mouse(&mut self, event: MouseEvent, session: &Session) {
+        const LINES: usize = 3;
+        let place = (event.column, event.row);
+        let timeline = matches!(self.screen(), Screen::Timeline(_));
+        match event.kind {
+            MouseEventKind::ScrollUp => self.scroll(|i, _| i.saturating_sub(LINES), session),
+            MouseEventKind::ScrollDown => self.scroll(|i, _| i.saturating_add(LINES), session),
+            MouseEventKind::Down(MouseButton::Left) if timeline => {
+                self.point_at_time(place, false, session);
+            }
+            MouseEventKind::Drag(MouseButton::Left) if timeline => {
+                self.point_at_time(place, true, session);
+            }
+            MouseEventKind::Down(MouseButton::Left) => {
+                let rooms = self.rooms();
+                let heading = rooms.heading > 0 && event.row + 1 == rooms.above_body();
+                if heading && matches!(self.screen(), Screen::Callsites(_)) {
+                    return self.sort_at(event.column, session);
+                }
+                let above = match self.screen() {
+                    Screen::Leaks(_) => rooms.above_body() + self.leaks_rooms().above_rows() as u16,
+                    _ => rooms.above_body(),
+                };
+                let row = event.row.checked_sub(above).filter(|row| *row < rooms.body);
+                let first = self.cursor().map(|cursor| cursor.offset());
+                if let (Some(row), Some(first)) = (row, first) {
+                    self.scroll(|_, _| first + usize::from(row), session);
+                }
+            }
+            _ => return,
+        }
+        self.dirty = true;
+    }
+
+    /// Sorts by the column whose heading is at `x`; once more, the other way round.
+    fn sort_at(&mut self, x: u16, session: &Session) {
+        let Some(column) = view::callsites::column_at(self, x, self.size.0) else { return };
+        if self.question.sort == column {
+            self.question.descending = !self.question.descending;
+        } else {
+            self.question.sort = column;
+            self.question.descending = column != Column::Callsite;
+        }
+        (self.order_held, self.dirty) = (false, true);
+        self.ask(session);
     }
 
     /// Left and right: columns of the table, branches of the tree.
@@ -160,11 +213,7 @@ impl App {
         if self.stack.len() > 1 {
             return;
         }
-        let selected = match self.screen() {
-            // What is selected there is another screen's.
-            Screen::Timeline(_) => None,
-            _ => self.selected().map(|(key, _)| key),
-        };
+        let selected = self.selected().map(|(key, _)| key);
         let left = match self.aside.first() {
             Some(Screen::Callers(c)) => c.focus.first().copied(),
             _ => None,
@@ -187,7 +236,7 @@ impl App {
         }
     }
 
-    /// The callsite that is selected here; where nothing is, on the callsites.
+    /// The callsite that is selected here.
     pub(super) fn selected(&self) -> Option<(NodeKey, Label)> {
         match self.screen() {
             // A class of callsites has no callers of its own.
@@ -196,14 +245,7 @@ impl App {
             Screen::Promotion(p) => p.selected().map(|row| (row.key, row.label.clone())),
             Screen::Leaks(l) => l.selected().map(|row| (row.key, row.label.clone())),
             Screen::Details(d) => Some((d.key, d.label.clone())),
-            Screen::Timeline(_) => {
-                let cursor = self.lowest.iter().find_map(|screen| match screen {
-                    Screen::Callsites(cursor) => Some(cursor.index()),
-                    _ => None,
-                });
-                let row = self.table.as_ref()?.row(cursor?)?;
-                Some((row.key, row.label.clone()))
-            }
+            Screen::Timeline(t) => t.selected().map(|s| (s.key, s.label.clone())),
             Screen::Callers(_) | Screen::Columns { .. } | Screen::Help { .. } => None,
         }
     }

@@ -37,6 +37,20 @@ pub struct Rooms {
     pub bar: u16,
 }
 
+impl Rooms {
+    /// Lines above the body.
+    #[must_use]
+    pub const fn above_body(&self) -> u16 {
+        self.title
+            + self.figures
+            + self.curve
+            + self.sentence
+            + self.upper_rule
+            + self.crumbs
+            + self.heading
+    }
+}
+
 /// What wants room.
 #[expect(clippy::struct_excessive_bools, reason = "each is one part that is there or not")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -71,6 +71,21 @@ impl Times {
         };
     }
 
+    /// To a moment; to the last one it is now.
+    pub fn set(&mut self, at: u64, (first, last): Span) {
+        *self = Self { cursor: Some(at.max(first)).filter(|&at| at < last), ..Self::default() };
+    }
+
+    /// A range between two moments; the cursor is at the second.
+    pub fn set_range(&mut self, from: u64, to: u64, (first, last): Span) {
+        let [from, to] = [from, to].map(|at| at.clamp(first, last));
+        if from == to {
+            return self.set(from, (first, last));
+        }
+        let (from, end) = (from.min(to), from.max(to));
+        *self = Self { from: Some(from), to: Some(end), cursor: Some(to), ..Self::default() };
+    }
+
     /// What a key does.
     pub fn act(&mut self, key: TimeKey, span: Span) {
         match key {
@@ -195,6 +210,22 @@ mod tests {
         times.cursor = Some(20 * SECOND);
         times.end(SPAN);
         assert_eq!(times.when(Some(SPAN)), range(10, 20));
+    }
+
+    #[test]
+    fn the_mouse_sets_a_moment_or_a_range() {
+        let mut times = Times { playing: true, ..Times::default() };
+        times.set(50 * SECOND, SPAN);
+        assert_eq!(times.when(Some(SPAN)), When::At(50 * SECOND));
+        times.set_range(50 * SECOND, 30 * SECOND, SPAN);
+        let range = When::Range { from_ns: 30 * SECOND, to_ns: 50 * SECOND };
+        assert_eq!((times.when(Some(SPAN)), times.playing()), (range, false));
+        times.set_range(50 * SECOND, 50 * SECOND, SPAN);
+        assert_eq!(times.when(Some(SPAN)), When::At(50 * SECOND));
+        times.set(900 * SECOND, SPAN);
+        assert_eq!(times.when(Some(SPAN)), When::Now, "the last moment is now");
+        times.set(0, SPAN);
+        assert_eq!(times.when(Some(SPAN)), When::At(10 * SECOND), "what can be asked");
     }
 
     #[test]

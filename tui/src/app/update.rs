@@ -34,6 +34,12 @@ impl App {
                 self.note = None;
                 return self.key(key, session);
             }
+            Message::Mouse(event) => {
+                // A question or a line that is typed wants its answer first.
+                if self.wanted.is_none() && self.prompt.is_none() {
+                    self.mouse(event, session);
+                }
+            }
             Message::Paste(pasted) => {
                 if let Some(prompt) = &mut self.prompt {
                     let room = LONGEST_FILTER.saturating_sub(prompt.input.value().chars().count());
@@ -46,6 +52,10 @@ impl App {
             Message::Resize(columns, rows) => {
                 self.dirty |= self.size != (columns, rows);
                 self.size = (columns, rows);
+                if matches!(self.shown(), Screen::Timeline(_)) && self.has_answer() {
+                    // Its columns are the terminal's.
+                    self.ask(session);
+                }
             }
             Message::Refresh => {
                 self.refresh(session);
@@ -258,7 +268,7 @@ impl App {
     }
 
     /// To another moment, by the user's own doing: a paused screen goes there too.
-    fn travel(&mut self, session: &Session, go: impl FnOnce(&mut Times, Span)) {
+    pub(super) fn travel(&mut self, session: &Session, go: impl FnOnce(&mut Times, Span)) {
         let Some(span) = session.span() else {
             return self.say("no moment but now is known yet".into());
         };

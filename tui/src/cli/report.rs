@@ -54,12 +54,15 @@ pub(super) struct Moment {
     /// Over a stretch of time.
     #[arg(long, value_name = "FROM..TO", value_parser = times::range, conflicts_with = "at", allow_hyphen_values = true)]
     range: Option<Range>,
+    /// Over the last time that the program was in this phase.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["at", "range"])]
+    phase: Option<String>,
 }
 
 impl Moment {
     /// Whether another moment than now is asked for.
     const fn is_when(&self) -> bool {
-        self.at.is_some() || self.range.is_some()
+        self.at.is_some() || self.range.is_some() || self.phase.is_some()
     }
 
     /// Whether anything but the usual is asked for.
@@ -79,6 +82,9 @@ impl Moment {
     }
 
     pub(super) fn when(&self, session: &Session) -> Result<When, Failure> {
+        if let Some(name) = &self.phase {
+            return times::phase(name, session).map_err(Failure::Usage);
+        }
         let resolved = match (&self.at, &self.range) {
             // The peak is told with its callstacks, also from before there was a viewer.
             (Some(Time::Peak), _) => Ok(session.peak_when()),
@@ -144,7 +150,9 @@ enum Format {
 impl Report {
     pub(super) fn run(&self) -> Result<(), Failure> {
         if self.view == View::Peak && self.moment.is_when() {
-            return Err(Failure::Usage("the peak is a moment: leave --at and --range out".into()));
+            return Err(Failure::Usage(
+                "the peak is a moment: leave --at, --range and --phase out".into(),
+            ));
         }
         if self.view != View::Callers && !self.focus.is_empty() {
             return Err(Failure::Usage(

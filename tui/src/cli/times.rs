@@ -14,6 +14,7 @@
 //! before the end.
 
 use crate::calendar::Utc;
+use crate::query::When;
 use crate::report::text;
 use crate::session::Session;
 
@@ -80,6 +81,27 @@ pub(super) fn range(text: &str) -> Result<Range, String> {
     };
     let or = |text: &str, other| if text.trim().is_empty() { Ok(other) } else { time(text) };
     Ok(Range { from: or(from, Time::Start)?, to: or(to, Time::End)? })
+}
+
+/// The last time that the program was in the phase of this name.
+pub(super) fn phase(name: &str, session: &Session) -> Result<When, String> {
+    let found = session.phase(name).ok_or_else(|| {
+        let mut names: Vec<String> = session.phases().into_iter().map(|p| p.name).collect();
+        names.dedup();
+        if names.is_empty() {
+            format!("{name} is no phase: the program has told of none")
+        } else {
+            names.reverse();
+            names.truncate(5);
+            format!("{name} is no phase of the program's: the last are {}", names.join(", "))
+        }
+    })?;
+    let to = found.to_ns.unwrap_or_else(|| session.now_ns()).min(session.now_ns());
+    let from = session.span().map_or(found.from_ns, |(known, _)| known.max(found.from_ns));
+    if from > to {
+        return Err(format!("phase {name} was over before anything is known"));
+    }
+    Ok(When::Range { from_ns: from, to_ns: to })
 }
 
 /// `1m30s`, `1.5 h`: nanoseconds.

@@ -13,7 +13,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::query::{self, Direction, Label, LeakRow, Metric, NodeKey, PromotionRow, Row, When};
+use crate::query::{
+    self, Direction, Label, LeakRow, Metric, NodeKey, PromotionRow, Row, Series, When,
+};
 use crate::session::Session;
 use crate::session::figures::Estimate;
 use crate::view::format::{self, Unit};
@@ -217,6 +219,13 @@ pub fn leak_text(row: &LeakRow) -> String {
         format!("in use {}", format::estimate(&f.in_use_bytes, Unit::Bytes)),
     ]
     .join("\t")
+}
+
+/// A callsite of the timeline as text, its fields separated by tabs.
+#[must_use]
+pub fn series_text(series: &Series) -> String {
+    let in_use = format::estimate(&series.in_use, Unit::Bytes);
+    format!("{}\tin use {in_use}", label_text(&series.label))
 }
 
 /// A tree's row as text, its fields separated by tabs.

@@ -63,14 +63,18 @@ impl<'a> Keys<'a> {
             [group] => numbers.group(*group),
             groups => {
                 let mut sum = Totals::default();
-                groups.iter().for_each(|&group| sum.merge(numbers.group(group)));
+                for &group in groups {
+                    sum.merge(numbers.group(group));
+                }
                 merged = sum;
                 &merged
             }
         };
         let window = || {
             let mut sum = Total::default();
-            members.iter().for_each(|&group| sum.merge(&self.lately[group as usize]));
+            for &group in members {
+                sum.merge(&self.lately[group as usize]);
+            }
             sum
         };
         let sight = |part| numbers.sight(part);

@@ -27,7 +27,7 @@ pub use promotion::{Promotion, PromotionList, PromotionRow, Promotions, promotio
 pub use sums::finer;
 pub use table::{Callsites, Order, callsites};
 pub use threads::{ThreadRow, threads};
-pub use timeline::{Curve, Point, curve};
+pub use timeline::{Curve, Point, Series, Timeline, column, curve, timeline};
 pub use tree::{Branch, callers, stacks, tree};
 
 use crate::session::Session;

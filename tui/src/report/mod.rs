@@ -7,6 +7,7 @@
 //! **Stable.** A column's `id` is its name in JSON and CSV, with its unit in it; ids are
 //! never given another meaning. JSON says `"format": 1`.
 
+mod course;
 pub mod csv;
 pub mod json;
 #[cfg(test)]
@@ -33,6 +34,10 @@ pub enum View {
     Peak,
     /// What is old and alive, and what grew.
     Leaks,
+    /// What the program said of its course: phases and marks.
+    Course,
+    /// Memory outside the heap that the program reports.
+    External,
 }
 
 impl View {
@@ -44,6 +49,8 @@ impl View {
             Self::Threads => "threads",
             Self::Peak => "peak",
             Self::Leaks => "leaks",
+            Self::Course => "course",
+            Self::External => "external",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The tables.
 
-use super::{Asked, Cell, Column, Heading, Report, View};
+use super::{Asked, Cell, Column, Heading, Report, View, course};
 use crate::export;
 use crate::query::{
     self, Callsites, Direction, Figures, Grouping, Label, Metric, Node, NodeKey, When,
@@ -11,7 +11,7 @@ use crate::session::{Connection, Session};
 use crate::view::format::Unit;
 use std::collections::{BinaryHeap, HashMap};
 
-const fn column(id: &'static str, title: &'static str) -> Column {
+pub(super) const fn column(id: &'static str, title: &'static str) -> Column {
     Column { id, title }
 }
 
@@ -38,6 +38,8 @@ pub fn report(session: &Session, asked: &Asked) -> Result<Report, String> {
         View::Threads => threads(session, asked),
         View::Peak => peak(session, asked),
         View::Leaks => leaks(session, asked),
+        View::Course => course::course(session, asked),
+        View::External => course::external(session, asked),
     };
     report.notes.extend(unknown(session, asked));
     Ok(report)
@@ -94,7 +96,7 @@ fn heading(session: &Session, asked: &Asked) -> Heading {
     }
 }
 
-fn made(
+pub(super) fn made(
     session: &Session,
     asked: &Asked,
     columns: Vec<Column>,
@@ -119,7 +121,7 @@ fn question(asked: &Asked) -> query::Question {
     query::Question { sort, filter, when, group, ..query::Question::default() }
 }
 
-fn callsites(session: &Session, asked: &Asked) -> Report {
+pub(super) fn callsites(session: &Session, asked: &Asked) -> Report {
     let ranged = matches!(asked.when, When::Range { .. });
     let mut columns = vec![
         FUNCTION,

@@ -23,7 +23,7 @@ use super::partition::{self, Partition, Together};
 use super::sane;
 use super::search::{Lower, Search};
 use crate::query::{Label, NodeKey};
-use heaptop_protocol::callstack::{Callstack, End, Frame, Module};
+use heaptop_protocol::callstack::{Callstack, EXTERNAL, End, Frame, Module};
 use heaptop_protocol::ids::{ModuleId, StackId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -308,6 +308,7 @@ impl Book {
         if symbols.is_empty() {
             let owner = self.rules.of_module(path);
             let function: Arc<str> = match path.rsplit('/').next() {
+                Some(name) if name.starts_with(EXTERNAL) => name.into(),
                 Some(name) if !name.is_empty() => format!("{name}+{:#x}", frame.offset).into(),
                 _ => format!("{:#x}", frame.offset).into(),
             };

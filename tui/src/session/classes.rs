@@ -22,9 +22,12 @@ struct Lives {
     mean: Followed,
 }
 
-/// By the class' key.
+/// Since callstacks came to other groups.
 #[derive(Debug, Default)]
-pub(super) struct Kept(RefCell<(u64, FxHashMap<(u64, usize), Lives>)>);
+pub(super) struct Kept(RefCell<(u64, ByClass)>);
+
+/// By the class' key and how many groups it has.
+type ByClass = FxHashMap<(u64, usize), Lives>;
 
 impl Session {
     /// The median and mean lifetime of some groups together, which are class `key`;

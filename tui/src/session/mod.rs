@@ -9,6 +9,7 @@
 //!                   ├─ blocks     the living, by id
 //!                   ├─ lives      those that are over: what looks back needs them
 //!                   ├─ course     status over time: rates, costs, history, peak
+//!                   ├─ strata     the largest callsites over time
 //!                   └─ then       numbers of another moment, when somebody asks
 //!                        ▲
 //!                      query      (rows and trees; intervals from `estimate`)
@@ -40,8 +41,10 @@ pub mod lives;
 pub mod names;
 pub mod partition;
 mod past;
+pub mod phases;
 pub mod sane;
 mod search;
+pub mod strata;
 pub mod then;
 pub mod when;
 pub mod window;
@@ -57,7 +60,8 @@ use figures::Estimate;
 use heaptop_protocol::event::{Event, Moment};
 use heaptop_protocol::ids::{StackId, ThreadId};
 use heaptop_protocol::message::{
-    FromAgent, Hello, LiveBlock, Mark, SnapshotBlocks, SnapshotEnd, Status, Thread, TotalsUpdate,
+    Context, FromAgent, Hello, LiveBlock, Mark, Phase, SnapshotBlocks, SnapshotEnd, Status, Thread,
+    TotalsUpdate,
 };
 use heaptop_protocol::totals::{StackInUse, StackTotals, Total, Totals};
 use lifetimes::Lifetimes;
@@ -162,6 +166,8 @@ pub struct Session {
     notices: Vec<String>,
     threads: FxHashMap<ThreadId, Thread>,
     marks: Vec<Mark>,
+    phases: Vec<Phase>,
+    context: Option<Context>,
     book: Book,
     numbers: Vec<Numbers>,
     everything: Everything,
@@ -187,6 +193,7 @@ pub struct Session {
     heard_born: Total,
     then: then::Kept,
     classes: classes::Kept,
+    strata: strata::Strata,
     dropped: u64,
     unknown: u64,
 }
@@ -209,6 +216,8 @@ impl Session {
             notices: Vec::new(),
             threads: FxHashMap::default(),
             marks: Vec::new(),
+            phases: Vec::new(),
+            context: None,
             book: Book::default(),
             numbers: Vec::new(),
             everything: Everything::default(),
@@ -226,6 +235,7 @@ impl Session {
             heard_born: Total::default(),
             then: then::Kept::default(),
             classes: classes::Kept::default(),
+            strata: strata::Strata::default(),
             dropped: 0,
             unknown: 0,
         }
@@ -317,6 +327,11 @@ impl Session {
                     self.marks.remove(0);
                 }
                 self.marks.push(Mark { label, ..mark });
+            }
+            FromAgent::Phase(phase) => self.phase_is(&phase),
+            FromAgent::Context(context) => {
+                let label = sane::text(&context.label).into_owned();
+                self.context = Some(Context { label, ..context }).filter(|c| !c.label.is_empty());
             }
         }
         true
@@ -491,5 +506,6 @@ impl Session {
     fn status_is(&mut self, status: &Status) {
         self.see(status.at);
         self.course.status_is(&Status { totals: sane::totals(&status.totals), ..*status });
+        self.note_layers(status.at.time_ns);
     }
 }

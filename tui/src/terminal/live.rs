@@ -192,6 +192,7 @@ impl Ui for Live {
     fn input(&mut self, event: Input) -> Vec<Order> {
         match event {
             Input::Key(key) => self.update(Message::Key(key)),
+            Input::Mouse(mouse) => self.update(Message::Mouse(mouse)),
             Input::Paste(text) => self.update(Message::Paste(text)),
             _ => Vec::new(),
         }

@@ -12,7 +12,8 @@ use std::thread::ThreadId;
 
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::cursor::{Hide, Show};
-use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
+use crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste};
+use crossterm::style::Print;
 use crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
@@ -25,6 +26,10 @@ use super::Ui;
 
 /// Bytes of a drawing that are written at once: those of a large screen.
 const BUFFER: usize = 256 << 10;
+
+/// The mouse while a button is pressed, and no more: a terminal would else tell of each
+/// of its movements.
+const MOUSE: &str = "\x1b[?1002h\x1b[?1006h";
 
 /// Entered and not left.
 static ENTERED: AtomicBool = AtomicBool::new(false);
@@ -99,7 +104,7 @@ impl Drop for Screen {
 fn enter() -> io::Result<()> {
     enable_raw_mode()?;
     ENTERED.store(true, Ordering::SeqCst);
-    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, Hide)
+    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, Print(MOUSE), Hide)
 }
 
 /// Restores the terminal if it is not restored yet.
@@ -108,7 +113,13 @@ pub(super) fn leave() -> io::Result<()> {
         return Ok(());
     }
     // Both are tried whatever the first says.
-    let written = execute!(io::stdout(), DisableBracketedPaste, Show, LeaveAlternateScreen);
+    let written = execute!(
+        io::stdout(),
+        DisableMouseCapture,
+        DisableBracketedPaste,
+        Show,
+        LeaveAlternateScreen
+    );
     disable_raw_mode().and(written)
 }
 
@@ -119,7 +130,8 @@ pub(super) fn leave_at_once() {
     let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     // A terminal that takes nothing keeps the alternate screen.
     if let Ok(mut tty) = File::options().write(true).custom_flags(nonblock).open("/dev/tty") {
-        let _ = execute!(tty, DisableBracketedPaste, Show, LeaveAlternateScreen);
+        let _ =
+            execute!(tty, DisableMouseCapture, DisableBracketedPaste, Show, LeaveAlternateScreen);
     }
     let _ = disable_raw_mode();
 }

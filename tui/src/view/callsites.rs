@@ -155,6 +155,19 @@ pub fn title(column: Column) -> &'static str {
     COLUMNS.iter().find(|spec| spec.column == column).map_or("callsite", |spec| spec.title)
 }
 
+/// The column at `x`, names among them.
+#[must_use]
+pub fn column_at(app: &App, x: u16, width: u16) -> Option<Column> {
+    let (name, columns) = columns(app, width);
+    if x <= name {
+        return Some(Column::Callsite);
+    }
+    let at = |(spec, placed): &(&Spec, Placed)| {
+        (placed.x..placed.x + placed.width()).contains(&x).then_some(spec.column)
+    };
+    columns.iter().find_map(at)
+}
+
 /// Whether a column finds room.
 #[must_use]
 pub fn shows(app: &App, column: Column, width: u16) -> bool {

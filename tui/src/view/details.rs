@@ -265,7 +265,7 @@ fn factors_lines(factors: &Factors, answer: &Answer, width: usize) -> Vec<Line<'
     let rows = [
         ("births/s", Factor::Rate, factors.rate.each_ref().map(rate)),
         ("stay", Factor::Stay, factors.stay_ns.each_ref().map(stay)),
-        ("size", Factor::Size, factors.size.each_ref().map(|size| bytes(size))),
+        ("size", Factor::Size, factors.size.each_ref().map(bytes)),
     ];
     let mut lines = vec![plain(&format!("{:<9} first {before} → last {after}", ""), width).dim()];
     for (name, factor, [a, b]) in rows {

@@ -275,19 +275,19 @@ fn resident(app: &App, width: usize) -> Line<'static> {
 fn born(app: &App, answer: &Answer) -> Line<'static> {
     let now = answer.to_ns;
     let marked = answer.generations.iter().any(|generation| generation.mark.is_some());
-    let mut what = if marked {
+    let what = if marked {
         "≥ mark: after it, until the next".to_owned()
     } else {
         let last = answer.generations.last();
         let part = last.map_or(0, |last| now.saturating_sub(last.from_ns));
         format!("1 to {}: {} each; M marks", answer.generations.len().saturating_sub(1), ago(part))
     };
-    what.push_str(&match app.marks_every() {
-        Some(1) => "; a mark every minute".to_owned(),
-        Some(minutes) => format!("; a mark every {minutes} minutes"),
-        None => "; A marks by itself".to_owned(),
-    });
-    what.push_str(&format!("; old: over {}", ago(answer.older_than_ns)));
+    let every = match app.marks_every() {
+        Some(1) => "a mark every minute".to_owned(),
+        Some(minutes) => format!("a mark every {minutes} minutes"),
+        None => "A marks by itself".to_owned(),
+    };
+    let what = format!("{what}; {every}; old: over {}", ago(answer.older_than_ns));
     Line::from(said("born", &what))
 }
 

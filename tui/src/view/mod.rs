@@ -244,3 +244,5 @@ mod growth_tests;
 mod hostile_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod timeline_tests;

@@ -62,7 +62,7 @@ pub fn draw(app: &App, area: Rect, frame: &mut Frame) {
 }
 
 /// A moment or range of the past in words; the present has none.
-fn words(when: When, span_ns: u64) -> String {
+pub fn words(when: When, span_ns: u64) -> String {
     let moment = |ns| format::moment(ns, span_ns);
     match when {
         When::Now => String::new(),

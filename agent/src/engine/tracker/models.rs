@@ -206,7 +206,9 @@ fn a_failed_realloc_puts_the_block_back_or_counts_it_as_lost() {
             thread::spawn(move || live(&t, 2, 0x20))
         };
         let taken = t.take(0x10).unwrap();
-        t.put_back(taken, || death(1));
+        if let Err(taken) = t.put_back(taken) {
+            t.death(taken, || death(1));
+        }
         if let Some(taken) = t.take(0x10) {
             t.death(taken, || death(1));
         }

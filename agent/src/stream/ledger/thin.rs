@@ -38,7 +38,7 @@ impl Ledger {
         let Some((b, _)) = self.engine.tracker.known_live(index) else { return };
         let keep = f64::from(b.interval) / f64::from(to.bytes());
         let n_samples = self.rng.thin(b.n_samples, keep);
-        if keep >= 1.0 || n_samples == 0 && !self.engine.tracker.drop_block(index) {
+        if keep >= 1.0 || n_samples == 0 && !self.engine.drop_block(index) {
             return;
         }
         if n_samples > 0 {

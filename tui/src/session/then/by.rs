@@ -68,6 +68,7 @@ impl Classes {
     }
 
     /// Numbers are below this.
+    #[must_use]
     pub fn count(&self, session: &Session) -> usize {
         match self {
             Self::Groups(_) => session.book.groups().numbers(),

@@ -107,7 +107,8 @@ impl<'a> Left<'a> {
 
     /// Takes up a tracked block: into the living, the events, and the totals.
     pub fn take(&mut self, e: Entry<'_>) {
-        if e.number() < self.forget_before {
+        // A block without samples is a profile's of the program's own, or was thinned out.
+        if e.number() < self.forget_before || e.u64(entry::SAMPLES) == 0 {
             return;
         }
         let stack = self.stack(e.u32(entry::STACK));
@@ -123,7 +124,8 @@ impl<'a> Left<'a> {
             n_samples: e.u64(entry::SAMPLES),
             interval: e.interval(),
             cause: match flags & 0xff {
-                0 => Cause::Malloc,
+                // 4 is memory outside the heap.
+                0 | 4 => Cause::Malloc,
                 1 => Cause::Calloc,
                 2 => Cause::Realloc,
                 _ => Cause::Aligned,

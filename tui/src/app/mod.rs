@@ -115,6 +115,7 @@ pub enum Effect {
 
 /// The state. See the module.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a state of its own of any screen")]
 pub struct App {
     options: Options,
     size: (u16, u16),

@@ -63,12 +63,11 @@ impl App {
 
     pub(super) fn cursor(&mut self) -> Option<&mut Cursor> {
         match self.stack.last_mut()? {
-            Screen::Callsites(cursor) => Some(cursor),
+            Screen::Callsites(cursor) | Screen::Columns { cursor } => Some(cursor),
             Screen::Callers(c) => Some(&mut c.cursor),
             Screen::Promotion(p) => Some(&mut p.cursor),
             Screen::Leaks(l) => Some(&mut l.cursor),
             Screen::Timeline(t) => Some(&mut t.cursor),
-            Screen::Columns { cursor } => Some(cursor),
             Screen::Details(_) | Screen::Help { .. } => None,
         }
     }

@@ -204,6 +204,23 @@ impl App {
                 }
             }
             Action::Reset => self.reset(session),
+            Action::Group
+            | Action::Columns
+            | Action::ToggleColumn
+            | Action::ColumnLeft
+            | Action::ColumnRight
+            | Action::ResetColumns
+            | Action::GrowthBase
+            | Action::Details
+            | Action::Automatic
+            | Action::Limit => self.act_on_rows(action, session),
+        }
+        Vec::new()
+    }
+
+    /// What rows are, which columns they have, and what growth is counted from.
+    fn act_on_rows(&mut self, action: Action, session: &Session) {
+        match action {
             Action::Group => self.next_group(session),
             Action::Columns => {
                 if self.close_columns() {
@@ -222,8 +239,8 @@ impl App {
             Action::Limit => {
                 self.prompt = Some(Prompt { input: Input::default(), kind: Typed::Limit });
             }
+            _ => {}
         }
-        Vec::new()
     }
 
     /// The column behind the one that rows are sorted by.

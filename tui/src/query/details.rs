@@ -245,9 +245,50 @@ pub fn details(session: &Session, when: When, key: NodeKey) -> Option<Details> {
         }
         members
     };
+    let times = [from / 1000, middle / 1000, to / 1000];
+    let (sums, living, blocks_len) = blocks(session, &members, times);
+    let sight = numbers.sight(super::numbers::Part::InUse)?;
+    let hints = hints(session, &figures, &sums, sight);
+    Some(Details {
+        key,
+        label: node.label.clone(),
+        stacks: stacks(session, &numbers, group, sight),
+        stacks_len: book.groups().group(group).stacks().len(),
+        sizes: sums.sizes(sight),
+        threads: sums.threads(session),
+        ages: sums.ages(),
+        deaths: sums.deaths,
+        freed_elsewhere: estimate::share(&sums.elsewhere, &sums.freed),
+        frees: None,
+        by_realloc: estimate::share(&sums.by_realloc, &sums.born),
+        blocks: living
+            .into_iter()
+            .map(|(id, block)| LiveBlockRow {
+                id,
+                address: block.address,
+                size: block.size,
+                age_ns: to.saturating_sub(block.born_ns),
+                thread: thread_name(session, block.thread),
+            })
+            .collect(),
+        blocks_len,
+        factors: factors(&sums, sight, [from, middle, to]),
+        hints,
+        figures,
+        from_ns: from,
+        to_ns: to,
+    })
+}
+
+/// One pass over the callsite's blocks: sums, the living, the oldest first, and how many
+/// there are.
+fn blocks<'a>(
+    session: &'a Session,
+    members: &[bool],
+    times: [u64; 3],
+) -> (Sums, Vec<(BlockId, &'a Block)>, usize) {
     let mine = |stack: u32| members.get(stack as usize).is_some_and(|mine| *mine);
     let mut sums = Sums::default();
-    let times = [from / 1000, middle / 1000, to / 1000];
     for life in session.lives_over().within(0, times[0], times[2]).filter(|life| mine(life.stack)) {
         let w = life.weight();
         let one = One {
@@ -288,38 +329,7 @@ pub fn details(session: &Session, when: When, key: NodeKey) -> Option<Details> {
     let blocks_len = living.len();
     living.sort_unstable_by_key(|(id, block)| (block.born_ns, *id));
     living.truncate(MOST_BLOCKS);
-
-    let sight = numbers.sight(super::numbers::Part::InUse)?;
-    let hints = hints(session, &figures, &sums, sight);
-    Some(Details {
-        key,
-        label: node.label.clone(),
-        stacks: stacks(session, &numbers, group, sight),
-        stacks_len: book.groups().group(group).stacks().len(),
-        sizes: sums.sizes(sight),
-        threads: sums.threads(session),
-        ages: sums.ages(),
-        deaths: sums.deaths,
-        freed_elsewhere: estimate::share(&sums.elsewhere, &sums.freed),
-        frees: None,
-        by_realloc: estimate::share(&sums.by_realloc, &sums.born),
-        blocks: living
-            .into_iter()
-            .map(|(id, block)| LiveBlockRow {
-                id,
-                address: block.address,
-                size: block.size,
-                age_ns: to.saturating_sub(block.born_ns),
-                thread: thread_name(session, block.thread),
-            })
-            .collect(),
-        blocks_len,
-        factors: factors(&sums, sight, [from, middle, to]),
-        hints,
-        figures,
-        from_ns: from,
-        to_ns: to,
-    })
+    (sums, living, blocks_len)
 }
 
 /// A block, dead or alive.
@@ -497,6 +507,8 @@ fn mean_size(in_use: &Total, bytes: Estimate) -> Estimate {
 const MOST_DIE_YOUNG: f64 = 0.9;
 const MUCH_REALLOC: f64 = 0.25;
 const HALF: f64 = 0.5;
+/// Of fewer samples nothing is said.
+const LEAST_SAMPLES: u64 = 5;
 /// Less churn than this part of the target's is not worth a word.
 const WORTH: f64 = 0.02;
 
@@ -533,6 +545,12 @@ fn hints(session: &Session, figures: &Figures, sums: &Sums, sight: Sight) -> Vec
     {
         hints.push(Hint::FreedElsewhere { share: elsewhere, samples });
     }
+    hints.retain(|hint| match *hint {
+        Hint::Grows { samples, .. }
+        | Hint::DiesYoung { samples, .. }
+        | Hint::Ladder { samples, .. }
+        | Hint::FreedElsewhere { samples, .. } => samples >= LEAST_SAMPLES,
+    });
     // Births that were lost may have been others.
     if sight.lost { Vec::new() } else { hints }
 }

@@ -570,3 +570,5 @@ proptest::proptest! {
 }
 
 mod grouped;
+
+mod closely;

@@ -153,16 +153,14 @@ impl Ends {
 pub(super) fn ends(cell: &Cell) -> Option<Ends> {
     match *cell {
         Cell::Estimate(estimate, _) => Ends::of_estimate(estimate),
-        Cell::Share(Ratio::Interval { value, low, high, samples }) => {
+        Cell::Share(Ratio::Interval { value, low, high, samples })
+        | Cell::Followed(Followed::Interval { value, low, high, samples }) => {
             Some(Ends::new(Some(value), low, high, Some(samples)))
         }
         Cell::Lifetime(Lifetime::Median { ns, low_ns, high_ns, samples }) => {
             Some(Ends::new(Some(ns), low_ns, high_ns, Some(samples)))
         }
         Cell::Lifetime(Lifetime::Beyond { ns, samples }) => Some(Ends::from_below(ns, samples)),
-        Cell::Followed(Followed::Interval { value, low, high, samples }) => {
-            Some(Ends::new(Some(value), low, high, Some(samples)))
-        }
         Cell::Followed(Followed::Bounds { low, samples, .. }) => {
             Some(Ends::from_below(low, samples))
         }

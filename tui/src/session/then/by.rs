@@ -57,6 +57,7 @@ impl Classes {
 
     /// The number of a block; `None` for a callstack that is not known.
     #[inline]
+    #[must_use]
     pub fn class(&self, stack: u32, size: u64, thread: ThreadId) -> Option<u32> {
         match self {
             Self::Groups(groups) => groups.get(stack as usize).copied(),

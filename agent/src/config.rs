@@ -21,6 +21,7 @@ pub(crate) struct Builder {
     pub(crate) memory_bytes: usize,
     pub(crate) seed: Option<u64>,
     pub(crate) name: &'static str,
+    pub(crate) frame_pointers: bool,
 }
 
 impl Builder {
@@ -34,11 +35,12 @@ impl Builder {
         memory_bytes: 64 << 20,
         seed: None,
         name: "",
+        frame_pointers: false,
     };
 }
 
 /// The environment variables, in the order of [`Notices`]' bits.
-const VARIABLES: [&CStr; 10] = [
+const VARIABLES: [&CStr; 11] = [
     c"HEAPTOP",
     c"HEAPTOP_INTERVAL",
     c"HEAPTOP_NURSERY",
@@ -49,9 +51,10 @@ const VARIABLES: [&CStr; 10] = [
     c"HEAPTOP_SEED",
     c"HEAPTOP_NAME",
     c"HEAPTOP_FOLLOW",
+    c"HEAPTOP_UNWIND",
 ];
 
-const WANTED: [&str; 10] = [
+const WANTED: [&str; 11] = [
     "on, off or dormant",
     "auto, or a size from 1 byte to 4 GiB, such as 512K",
     "a size of at least 1 byte, such as 2M",
@@ -62,6 +65,7 @@ const WANTED: [&str; 10] = [
     "a number",
     "text in UTF-8",
     "1 or 0",
+    "tables or frame-pointers",
 ];
 
 /// As much of an unusable value is quoted.
@@ -121,6 +125,8 @@ pub(crate) struct Settings {
     pub name: &'static str,
     /// Forked children get an agent of their own.
     pub follow: bool,
+    /// Callstacks by frame pointers.
+    pub frame_pointers: bool,
     /// What was unusable.
     pub notices: Notices,
 }
@@ -145,6 +151,7 @@ impl Settings {
             seed: b.seed,
             name: b.name,
             follow: false,
+            frame_pointers: b.frame_pointers,
             notices: Notices::default(),
         }
     }
@@ -195,9 +202,14 @@ impl Settings {
             }
             7 => self.seed = Some(number(value)?),
             8 => self.name = std::str::from_utf8(value).ok()?,
-            _ => match value {
+            9 => match value {
                 b"1" => self.follow = true,
                 b"0" => self.follow = false,
+                _ => return None,
+            },
+            _ => match value {
+                b"frame-pointers" => self.frame_pointers = true,
+                b"tables" => self.frame_pointers = false,
                 _ => return None,
             },
         }
@@ -264,12 +276,14 @@ mod tests {
             (c"HEAPTOP_SEED", "7"),
             (c"HEAPTOP_NAME", "orders"),
             (c"HEAPTOP_FOLLOW", "1"),
+            (c"HEAPTOP_UNWIND", "frame-pointers"),
         ]);
         assert!(s.dormant && !s.off);
         assert_eq!((s.interval.bytes(), s.nursery_bytes, s.max_young_bytes), (16384, 1 << 20, 512));
         assert_eq!((s.phase_bytes, s.depth, s.memory_bytes), (Some(0), 10, 1 << 30));
         assert_eq!((s.seed, s.name, s.notices), (Some(7), "orders", Notices(0)));
         assert!(s.follow && !read(&[]).follow);
+        assert!(s.frame_pointers && !read(&[]).frame_pointers);
         assert!(!s.governed, "a set interval is a fixed one");
         assert!(read(&[(c"HEAPTOP", "off")]).off);
         let fixed = Builder { interval_bytes: Some(1), ..Builder::DEFAULT };
@@ -287,12 +301,13 @@ mod tests {
             (c"HEAPTOP_DEPTH", "129"),
             (c"HEAPTOP_MEMORY", "1K"),
             (c"HEAPTOP_SEED", "99999999999999999999"),
+            (c"HEAPTOP_UNWIND", "dwarf"),
         ]);
-        assert_eq!(s.notices, Notices(0b1110_0111));
+        assert_eq!(s.notices, Notices(0b100_1110_0111));
         assert_eq!((s.interval, s.depth, s.seed), (Interval::DEFAULT, 128, None));
         assert!(s.governed);
         let said = s.notices.sentences();
-        assert_eq!(said.len(), 6);
+        assert_eq!(said.len(), 7);
         assert!(said[1].contains("HEAPTOP_INTERVAL") && said[1].contains("512K"), "{said:?}");
     }
 

@@ -37,6 +37,7 @@
 //! | `HEAPTOP_NAME` | what the viewer calls the program | its executable |
 //! | `HEAPTOP_RECORD` | a file: all of it is recorded there, without a viewer. `%p` is the pid | none |
 //! | `HEAPTOP_FOLLOW` | `1`: forked children get an agent and a socket of their own, with what they allocate themselves; see also [`after_fork`] | `0` |
+//! | `HEAPTOP_UNWIND` | `tables`: callstacks by the unwind tables, whole through all code; `frame-pointers`: by rbp, right only where the whole program was built with `-C force-frame-pointers=yes` | `tables` |
 //! | `HEAPTOP_DIR` | directory of the socket | `$XDG_RUNTIME_DIR/heaptop`, else `heaptop-UID` in the temporary directory |
 //!
 //! Sizes are bytes, or have a suffix: `K`, `KB`, `KiB`, and likewise M and G, all
@@ -268,6 +269,15 @@ impl<A> Heaptop<A> {
     #[must_use]
     pub const fn depth(mut self, frames: usize) -> Self {
         self.settings.depth = frames;
+        self
+    }
+
+    /// Callstacks by frame pointers instead of the unwind tables: right only where the
+    /// whole program was built with them (`-C force-frame-pointers=yes`). What calls back
+    /// through code without them, such as the C library's, loses what is above.
+    #[must_use]
+    pub const fn frame_pointers(mut self, on: bool) -> Self {
+        self.settings.frame_pointers = on;
         self
     }
 

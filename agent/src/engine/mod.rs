@@ -146,6 +146,9 @@ impl Engine {
     /// The first engine of the program.
     fn new(builder: &Builder) -> Result<Self, WhyOff> {
         let mut settings = Settings::from_environment(builder);
+        if settings.frame_pointers {
+            unwind::by_frame_pointers();
+        }
         if cfg!(loom) {
             // Below the least that is of use: a model makes one for each interleaving.
             settings.memory_bytes = builder.memory_bytes;

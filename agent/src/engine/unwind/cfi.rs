@@ -277,7 +277,7 @@ unsafe extern "C" {
 
 /// The end of the stack that `sp` points into, on a stack of glibc's.
 #[inline]
-fn stack_end(sp: usize) -> usize {
+pub fn stack_end(sp: usize) -> usize {
     let control_block: usize;
     // SAFETY: the word at fs:0 is the address of the thread's control block.
     unsafe {

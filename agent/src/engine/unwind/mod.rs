@@ -9,6 +9,8 @@
 //! - [`portable`], libgcc's, ten to twenty times slower, for all else. Where the
 //!   first meets something that it does not handle, the stack is captured anew by
 //!   the second.
+//!
+//! Where the program asks for it there is a third, [`frame_pointers`].
 
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 mod cfi;
@@ -23,12 +25,17 @@ mod cfi {
 }
 pub mod fingerprint;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+mod frame_pointers;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 mod memo;
 mod portable;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 mod readable;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 mod scratch;
+
+// Not modelled: written before there is a second thread.
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Most frames that can be captured.
 pub const MAX_DEPTH: usize = 128;
@@ -197,10 +204,22 @@ pub fn mark() -> Mark {
 #[inline(never)]
 pub fn capture(stack: &mut Stack, mark: &Mark, depth: usize) {
     stack.clear();
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    if FRAME_POINTERS.load(Relaxed) {
+        return frame_pointers::walk(stack, mark, depth);
+    }
     if !cfi::walk(stack, mark, depth) {
         stack.clear();
         portable::walk(stack, mark, depth);
     }
+}
+
+/// Whether stacks are walked by frame pointers. Set once, before the first is.
+static FRAME_POINTERS: AtomicBool = AtomicBool::new(false);
+
+/// From now on stacks are walked by frame pointers, where there is that way.
+pub fn by_frame_pointers() {
+    FRAME_POINTERS.store(true, Relaxed);
 }
 
 /// Gives `then` the calling thread's stack from `mark` on, at most `depth` frames of
@@ -213,7 +232,8 @@ pub fn with_stack<T>(
     then: impl Fn(&Captured<'_>) -> T,
 ) -> T {
     #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
-    if let Some(told) = memo::capture(mark, depth, thread, &then) {
+    if !FRAME_POINTERS.load(Relaxed)
+        && let Some(told) = memo::capture(mark, depth, thread, &then) {
         return told;
     }
     with_any_stack(mark, depth, then)

@@ -5,6 +5,7 @@ mod agree;
 mod demo;
 mod exact;
 mod followed;
+mod frees;
 mod httpd;
 mod manners;
 mod near;

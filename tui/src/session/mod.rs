@@ -33,6 +33,7 @@ pub mod estimate;
 pub mod figures;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod frees;
 pub mod groups;
 mod known;
 pub mod lifetimes;
@@ -197,6 +198,7 @@ pub struct Session {
     heard_born: Total,
     then: then::Kept,
     strata: strata::Strata,
+    frees: frees::Frees,
     dropped: u64,
     unknown: u64,
 }
@@ -238,6 +240,7 @@ impl Session {
             heard_born: Total::default(),
             then: then::Kept::default(),
             strata: strata::Strata::default(),
+            frees: frees::Frees::default(),
             dropped: 0,
             unknown: 0,
         }
@@ -331,6 +334,7 @@ impl Session {
                 self.marks.push(Mark { label, ..mark });
             }
             FromAgent::Phase(phase) => self.phase_is(&phase),
+            FromAgent::FreeStacks(told) => self.freed_by(&told),
             FromAgent::Context(context) => {
                 let label = sane::text(&context.label).into_owned();
                 self.context = Some(Context { label, ..context }).filter(|c| !c.label.is_empty());

@@ -17,8 +17,8 @@ use heaptop_protocol::estimate::Interval;
 use heaptop_protocol::event::{Alloc, Batch, Cause, Dealloc, Event, Moment};
 use heaptop_protocol::ids::{BlockId, ModuleId, StackId, ThreadId};
 use heaptop_protocol::message::{
-    AgentKind, FromAgent, Hello, Losses, MAGIC, Sampling, SnapshotBegin, SnapshotEnd, Status,
-    TotalsUpdate,
+    AgentKind, FromAgent, Hello, History, HistoryPoint, Losses, MAGIC, Sampling, SnapshotBegin,
+    SnapshotEnd, Status, TotalsUpdate,
 };
 use heaptop_protocol::totals::{StackTotals, Totals};
 use ratatui::Terminal;
@@ -228,6 +228,14 @@ impl Target {
             process_cpu_ns: 0,
             losses: Losses::default(),
         });
+        let point = HistoryPoint {
+            time_ns: self.at.time_ns,
+            in_use_bytes: self.all.in_use.bytes.sum,
+            allocated_bytes: self.all.allocated.bytes.sum,
+            promoted_bytes: self.all.promoted.bytes.sum,
+            rss_bytes: None,
+        };
+        self.say(History { whole: false, points: vec![point] });
     }
 
     /// A quarter of a second of `samples` samples goes by.

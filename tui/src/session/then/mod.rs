@@ -38,7 +38,7 @@ mod tests;
 pub mod threads;
 mod totals;
 mod trend;
-mod weights;
+pub(super) mod weights;
 
 use super::Session;
 use super::estimate::Sight;

@@ -23,5 +23,6 @@ pub mod report;
 pub mod session;
 pub mod source;
 pub mod symbols;
+pub mod system;
 pub mod terminal;
 pub mod view;

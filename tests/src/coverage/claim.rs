@@ -1,5 +1,6 @@
 //! What a figure claims, whatever kind of figure it is.
 
+use heaptop::session::estimate::forecast::Forecast;
 use heaptop::session::figures::{Change, Estimate, Followed, Lifetime, Ratio};
 
 /// The truth is said to be from `low` to `high`.
@@ -84,6 +85,13 @@ impl Claim {
             Lifetime::Median { low_ns, high_ns, .. } => Some(Self::between(low_ns, high_ns)),
             Lifetime::Beyond { ns, .. } => Some(Self::bound(ns, f64::INFINITY)),
         }
+    }
+
+    /// Of how long growth takes to a limit, in seconds; without a forecast it never comes.
+    #[must_use]
+    pub fn of_forecast(forecast: Option<Forecast>) -> Self {
+        let never = Self::between(f64::INFINITY, f64::INFINITY);
+        forecast.map_or(never, |forecast| Self::between(forecast.low, forecast.high))
     }
 
     /// Of what rests on how long blocks were followed.

@@ -7,6 +7,7 @@ use super::claim::Claim;
 use super::program::{MAX_YOUNG_BYTES, Program, SECOND_NS, SECONDS, WINDOW};
 use heaptop::query::{self, Figures, Question, When};
 use heaptop::session::Session;
+use heaptop::session::estimate::forecast::forecast;
 use heaptop_agent::simulate::Target;
 
 /// The rows of the table.
@@ -28,6 +29,8 @@ pub enum Figure {
     Growth,
     /// The same over other 22 seconds, which have passed.
     GrowthThen,
+    /// How long growth goes on until it has come to a limit.
+    Forecast,
     /// Bytes in use less those of another recording.
     Difference,
     /// Promoted share of minor bytes.
@@ -50,7 +53,7 @@ pub enum Figure {
 
 impl Figure {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::AllocatedBytes,
         Self::AllocatedObjects,
         Self::InUseBytes,
@@ -59,6 +62,7 @@ impl Figure {
         Self::InUseThen,
         Self::Growth,
         Self::GrowthThen,
+        Self::Forecast,
         Self::Difference,
         Self::Promoted,
         Self::ShortLived,
@@ -88,6 +92,7 @@ impl Figure {
             Self::InUseThen => "in use at a cursor",
             Self::Growth => "growth",
             Self::GrowthThen => "growth of a range",
+            Self::Forecast => "forecast",
             Self::Difference => "difference",
             Self::Promoted => "promoted",
             Self::ShortLived => "short-lived",
@@ -212,6 +217,9 @@ pub fn heap(program: &Program, session: &Session, thinned: &Session) -> Vec<Judg
     let then_ns = CURSOR as u64 * SECOND_NS;
     let before_ns = from_ns - (end_ns - then_ns);
     let then = shown_of(session, When::At(then_ns));
+    // A limit that is as far away as the heap is large: what is left is no estimate.
+    let (left, growing) = (in_use, (SECONDS - GROWS_FROM) as f64);
+    let soon = forecast(session.growth(from_ns, end_ns, |_| true), growing, left);
     let range = shown_of(session, When::Range { from_ns: before_ns, to_ns: then_ns });
     vec![
         (
@@ -241,6 +249,7 @@ pub fn heap(program: &Program, session: &Session, thinned: &Session) -> Vec<Judg
             in_use_at(then_ns),
         ),
         (Figure::Growth, Claim::of_change(session.growth(from_ns, end_ns, |_| true)), grown),
+        (Figure::Forecast, Some(Claim::of_forecast(soon)), left * growing / grown.max(0.0)),
         (
             Figure::GrowthThen,
             range.and_then(|f| Claim::of_change(f.growth)),

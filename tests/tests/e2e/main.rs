@@ -17,6 +17,7 @@ mod safety;
 mod shown;
 mod viewer;
 mod viewer_commands;
+mod viewer_growth;
 mod viewer_manners;
 mod viewer_names;
 mod viewer_peers;

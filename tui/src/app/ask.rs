@@ -1,12 +1,14 @@
 //! What is asked of the session: the content of the screens, and of exports.
 
+use super::base::AUTOMATIC;
 use super::keys::Place;
 use super::summary::{Live, Summary};
 use super::{App, Callers, Effect, Screen, keys, tree};
 use crate::export::{self, Request};
-use crate::query::{self, Callsites, Direction, NodeKey};
+use crate::query::{self, Callsites, Column, Direction, NodeKey};
 use crate::session::Session;
 use crate::session::estimate::precision::Finer;
+use crate::view;
 use crate::view::format::{self, Rounding};
 
 /// So many rows around those that are seen are asked for at least.
@@ -23,6 +25,7 @@ impl App {
         if live != self.live {
             // All viewers are told of a mark, and nobody of those before he came.
             if let Some((label, minutes)) = live.news_after(&self.live)
+                && label != AUTOMATIC
                 && live.trouble(None).is_none()
             {
                 let when = format::uptime(minutes);
@@ -48,10 +51,10 @@ impl App {
 
     /// Asks the question of the screen that is shown, or lies under the help.
     pub(super) fn ask(&mut self, session: &Session) {
-        if matches!(self.shown(), Screen::Callers(_)) {
-            self.ask_callers(session);
-        } else {
-            self.ask_lowest(session);
+        match self.shown() {
+            Screen::Callers(_) => self.ask_callers(session),
+            Screen::Details(_) => self.ask_details(session),
+            _ => self.ask_lowest(session),
         }
         if self.paused {
             self.export = Some(Box::new(self.request(session)));
@@ -64,6 +67,7 @@ impl App {
         match self.stack.first().map(Screen::place) {
             Some(Place::Timeline) => self.ask_timeline(session),
             Some(Place::Promotion) => self.ask_promotion(session),
+            Some(Place::Leaks) => self.ask_leaks(session),
             _ => self.ask_callsites(session),
         }
     }
@@ -75,7 +79,9 @@ impl App {
             Screen::Callers(c) => c.tree.is_some(),
             Screen::Timeline(t) => t.answer.is_some(),
             Screen::Promotion(p) => p.answer.is_some(),
-            Screen::Help { .. } => true,
+            Screen::Leaks(l) => l.answer.is_some(),
+            Screen::Details(d) => d.answer.is_some(),
+            Screen::Columns { .. } | Screen::Help { .. } => true,
         }
     }
 
@@ -89,14 +95,19 @@ impl App {
             match screen {
                 Screen::Timeline(t) => t.answer = None,
                 Screen::Promotion(p) => p.answer = None,
-                Screen::Callsites(_) | Screen::Callers(_) | Screen::Help { .. } => {}
+                Screen::Leaks(l) => l.answer = None,
+                Screen::Details(_)
+                | Screen::Callsites(_)
+                | Screen::Callers(_)
+                | Screen::Columns { .. }
+                | Screen::Help { .. } => {}
             }
         }
     }
 
     fn ask_callers(&mut self, session: &Session) {
         let (held, paused, metric) = (self.order_held, self.paused, self.metric);
-        let shown = self.stack.iter_mut().rev().find(|s| !matches!(s, Screen::Help { .. }));
+        let shown = self.stack.iter_mut().rev().find(|s| s.is_list());
         let Some(Screen::Callers(c)) = shown else { return };
         let question = &self.question;
         let filter = &question.filter;
@@ -124,6 +135,7 @@ impl App {
     /// Asks for the rows that are seen and some around them; for all of them when
     /// the screen is paused, since they are held.
     pub(super) fn ask_callsites(&mut self, session: &Session) {
+        self.question.growth_from_ns = self.growth_from(session);
         let mut list = Callsites::ask(session, &self.question);
         if self.order_held {
             list.hold(&mut self.order);
@@ -165,6 +177,7 @@ impl App {
 
     fn place(&mut self, session: &Session) {
         let page = usize::from(self.rooms().body);
+        let (leaks_page, width) = (self.leaks_rooms().rows, self.size.0);
         match self.stack.last_mut() {
             Some(Screen::Callsites(cursor)) => {
                 let Some(table) = &self.table else { return };
@@ -182,7 +195,13 @@ impl App {
                 };
                 cursor.settle(rows.len(), find, page);
             }
+            Some(Screen::Columns { cursor }) => cursor.place(Column::ALL.len() - 1, page),
             Some(Screen::Promotion(_)) => self.place_promotion(session),
+            Some(Screen::Leaks(l)) => l.settle(leaks_page),
+            Some(Screen::Details(d)) => {
+                let lines = view::details::lines(d, width).len();
+                d.offset = d.offset.min(lines.saturating_sub(page));
+            }
             Some(Screen::Help { offset }) => {
                 *offset = (*offset).min(keys::HELP_LINES.saturating_sub(page));
             }
@@ -215,7 +234,7 @@ impl App {
 
     /// The list that is shown, or lies under the help.
     pub(super) fn shown(&self) -> &Screen {
-        self.stack.iter().rev().find(|s| !matches!(s, Screen::Help { .. })).unwrap_or(&Screen::NONE)
+        self.stack.iter().rev().find(|s| s.is_list()).unwrap_or(&Screen::NONE)
     }
 
     pub(super) fn selected_text(&self) -> Option<String> {
@@ -226,8 +245,9 @@ impl App {
                 .get(c.cursor.index())
                 .map(|row| export::node_text(&row.label, &row.cum, &row.flat, self.metric)),
             Screen::Promotion(p) => p.selected().map(export::promotion_text),
+            Screen::Leaks(l) => l.selected().map(export::leak_text),
             Screen::Timeline(t) => t.selected().map(export::series_text),
-            Screen::Help { .. } => None,
+            Screen::Details(_) | Screen::Columns { .. } | Screen::Help { .. } => None,
         }
     }
 }

@@ -58,6 +58,26 @@ pub enum Action {
     Copy,
     /// Everything as at the start.
     Reset,
+    /// Rows are something else: files, crates, threads …
+    Group,
+    /// Opens the chooser of columns, or closes it.
+    Columns,
+    /// Shows a column or hides it.
+    ToggleColumn,
+    /// Moves a column to the left.
+    ColumnLeft,
+    /// Moves a column to the right.
+    ColumnRight,
+    /// All columns as at the start.
+    ResetColumns,
+    /// Counts growth from another mark.
+    GrowthBase,
+    /// Looks at a callsite closely.
+    Details,
+    /// Another time between automatic marks.
+    Automatic,
+    /// Starts typing a limit.
+    Limit,
     /// Halves R.
     Finer,
     /// Doubles R.
@@ -107,6 +127,12 @@ pub enum Place {
     Timeline,
     /// What survives the nursery.
     Promotion,
+    /// What is old, and what grew.
+    Leaks,
+    /// One callsite closely.
+    Details,
+    /// The chooser of columns.
+    Columns,
     /// The help.
     Help,
 }
@@ -132,6 +158,7 @@ pub const TABS: &[Tab] = &[
     tab(Place::Callers, '2', "Callers"),
     tab(Place::Timeline, '4', "Time"),
     tab(Place::Promotion, '5', "Promotion"),
+    tab(Place::Leaks, '7', "Leaks"),
 ];
 
 impl Place {
@@ -143,6 +170,9 @@ impl Place {
             Self::Callers => "callers",
             Self::Timeline => "time",
             Self::Promotion => "promotion",
+            Self::Leaks => "leaks",
+            Self::Details => "details",
+            Self::Columns => "columns",
             Self::Help => "help",
         }
     }
@@ -177,13 +207,37 @@ const fn char(c: char) -> Key {
 use KeyCode::{BackTab, Backspace, Down, End, Enter, Esc, Home, Left, PageDown, PageUp, Right, Up};
 /// All but the help.
 pub const SCREENS: &[Place] =
-    &[Place::Callsites, Place::Callers, Place::Timeline, Place::Promotion];
-const EVERYWHERE: &[Place] =
-    &[Place::Callsites, Place::Callers, Place::Timeline, Place::Promotion, Place::Help];
+    &[Place::Callsites, Place::Callers, Place::Timeline, Place::Promotion, Place::Leaks];
+/// Those, and the details of what they show.
+const PANES: &[Place] = &[
+    Place::Callsites,
+    Place::Callers,
+    Place::Timeline,
+    Place::Promotion,
+    Place::Leaks,
+    Place::Details,
+];
+const EVERYWHERE: &[Place] = &[
+    Place::Callsites,
+    Place::Callers,
+    Place::Timeline,
+    Place::Promotion,
+    Place::Leaks,
+    Place::Details,
+    Place::Columns,
+    Place::Help,
+];
 /// Where rows are callsites.
-const ROWS: &[Place] = LOWEST;
+const ROWS: &[Place] = &[Place::Callsites, Place::Timeline, Place::Promotion];
+/// Where a callsite is selected.
+const CHOSEN: &[Place] =
+    &[Place::Callsites, Place::Callers, Place::Timeline, Place::Promotion, Place::Leaks];
+const LEAKS: &[Place] = &[Place::Leaks];
+const GROWING: &[Place] = &[Place::Callsites, Place::Leaks];
+const CLOSELY: &[Place] = &[Place::Details];
 /// What lies below callers and has nothing to come back to.
-const LOWEST: &[Place] = &[Place::Callsites, Place::Timeline, Place::Promotion];
+const LOWEST: &[Place] = &[Place::Callsites, Place::Timeline, Place::Promotion, Place::Leaks];
+const COLUMNS: &[Place] = &[Place::Columns];
 const SITES: &[Place] = &[Place::Callsites];
 const TREE: &[Place] = &[Place::Callers];
 const SURVIVORS: &[Place] = &[Place::Promotion];
@@ -207,39 +261,53 @@ use Key::{Code, Control};
 /// All keys, in the order in which the key bar and the help show them.
 pub const BINDINGS: &[Binding] = bindings! {
     [Code(Enter)] "Enter" "callers" ROWS Drill "who calls the selected callsite";
+    [Code(Enter)] "Enter" "details" LEAKS Details "look at the selected callsite closely";
     [Code(Enter)] "Enter" "focus" TREE Drill "make the selected frame the focus";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" TREE Back "back to where you came from";
-    [Code(Esc), Code(Backspace)] "Esc, Backspace" "" LOWEST Back "take the filter away";
+    [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" CLOSELY Back "back to where you came from";
+    [Code(Esc), Code(Backspace)] "Esc, Backspace" "" LOWEST Back "leave the class, or take the filter away";
+    [Code(Esc), Code(Backspace), Code(Enter), char('c')] "Esc, Enter, c" "back" COLUMNS Columns "close the chooser of columns";
+    [char(' ')] "Space" "show or hide" COLUMNS ToggleColumn "show the selected column, or hide it";
+    [Code(Left), char('h'), char('<')] "Left, h, <" "move left" COLUMNS ColumnLeft "move the selected column to the left";
+    [Code(Right), char('l'), char('>')] "Right, l, >" "move right" COLUMNS ColumnRight "move the selected column to the right";
+    [char('r')] "r" "reset" COLUMNS ResetColumns "all columns as at the start";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" HELP Back "close the help";
     [char('/')] "/" "filter" SCREENS Filter "keep rows whose names or callers contain a text";
     [char('s')] "s" "sort" SITES SortColumn "sort by the next column";
     [char('S')] "S" "" SITES SortDirection "turn the order round";
+    [char('t')] "t" "group" SITES Group "group by callsite, function, file, crate or module, size class, thread";
+    [char('c')] "c" "columns" SITES Columns "choose the columns and their order";
+    [char('d')] "d" "details" CHOSEN Details "look at the selected callsite closely: stacks, sizes, blocks, hints";
+    [char('D')] "D" "since" GROWING GrowthBase "count growth from another mark, or from when heaptop came";
+    [char('A')] "A" "auto marks" LEAKS Automatic "mark every 1, 5, 15 or 60 minutes by itself, or not any more";
+    [char('L')] "L" "limit" LEAKS Limit "set a limit of bytes in use, for the forecast";
     [char('i')] "i" "invert" TREE Invert "callers of the focus, or what it calls";
     [char('m')] "m" "metric" TREE Metric "count in use, allocated, promoted or short-lived";
     [char('m')] "m" "" SITES Metric "what an export counts";
     [char('[')] "[" "nursery" SURVIVORS Nursery{larger: false} "what a smaller nursery would promote";
     [char(']')] "]" "" SURVIVORS Nursery{larger: true} "what a larger nursery would promote";
-    [char(' ')] "Space" "pause" SCREENS Pause "pause the screen; the stream goes on";
-    [char(',')] "," "time" SCREENS Time(TimeKey::Earlier) "time cursor back: all screens show that moment";
-    [char('.')] "." "" SCREENS Time(TimeKey::Later) "time cursor forward";
-    [char('{')] "{" "" SCREENS Time(TimeKey::Begin) "a range of time begins at the cursor: all screens show that range";
-    [char('}')] "}" "" SCREENS Time(TimeKey::End) "the range ends at the cursor";
-    [char('p')] "p" "" SCREENS Time(TimeKey::Play) "play from the cursor on, or stop there";
-    [char('P')] "P" "" SCREENS Time(TimeKey::Peak) "the highest moment: what was in use then";
-    [char('\\')] "\\" "" SCREENS Time(TimeKey::Now) "now again, or the end of a recording";
+    [char(' ')] "Space" "pause" PANES Pause "pause the screen; the stream goes on";
+    [char(',')] "," "time" PANES Time(TimeKey::Earlier) "time cursor back: all screens show that moment";
+    [char('.')] "." "" PANES Time(TimeKey::Later) "time cursor forward";
+    [char('{')] "{" "" PANES Time(TimeKey::Begin) "a range of time begins at the cursor: all screens show that range";
+    [char('}')] "}" "" PANES Time(TimeKey::End) "the range ends at the cursor";
+    [char('p')] "p" "" PANES Time(TimeKey::Play) "play from the cursor on, or stop there";
+    [char('P')] "P" "" PANES Time(TimeKey::Peak) "the highest moment: what was in use then";
+    [char('\\')] "\\" "" PANES Time(TimeKey::Now) "now again, or the end of a recording";
     [char('e')] "e" "export" SCREENS Export "write what is shown as a flamegraph (SVG)";
     [char('o')] "o" "hold order" SCREENS Hold "hold the order of rows while numbers move";
     [char('+'), char('=')] "+, =" "finer" SCREENS Finer "sample twice as finely: R is halved, for all viewers; asks";
     [char('-')] "-" "" SCREENS Coarser "sample half as finely: R is doubled, for all viewers; asks";
     [char('x')] "x" "" SCREENS Sampling "stop sampling, or start it again, for all viewers; asks";
-    [char('M')] "M" "mark" SCREENS Mark "give this moment a name, for all viewers";
-    [char('R')] "R" "" SCREENS Record "record into a file in the working directory, or end that";
+    [char('M')] "M" "mark" PANES Mark "give this moment a name, for all viewers";
+    [char('R')] "R" "" PANES Record "record into a file in the working directory, or end that";
     [char('?')] "?" "help" EVERYWHERE Help "this help";
     [char('q')] "q" "quit" EVERYWHERE Quit "quit; the target goes on";
     [char('1')] "1" "" EVERYWHERE Go(Place::Callsites) "callsites: who holds the heap";
     [char('2')] "2" "" EVERYWHERE Go(Place::Callers) "callers of the selected callsite";
     [char('4')] "4" "" EVERYWHERE Go(Place::Timeline) "the target over time";
     [char('5')] "5" "" EVERYWHERE Go(Place::Promotion) "who survives the nursery, and who dies young";
+    [char('7')] "7" "" EVERYWHERE Go(Place::Leaks) "leaks: what is old, what grew, and when a limit is reached";
     [Code(KeyCode::Tab)] "Tab" "" EVERYWHERE NextScreen "next screen";
     [Code(BackTab)] "Shift-Tab" "" EVERYWHERE FormerScreen "the screen before";
     [Code(Up), char('k')] "Up, k" "" EVERYWHERE Up "one row up";
@@ -267,6 +335,8 @@ pub const LEGEND: &[(&str, &str)] = &[
     ("promoted", "share of the bytes born young that outlived the nursery's cycle"),
     ("nursery", "what a cycle is: bytes that the program allocates; [ ] ask for others"),
     ("dies young", "the rest of them"),
+    ("growth", "bytes in use since the mark, once a second; ▲ with evidence, of all rows in 95 %"),
+    ("mean life", "of all blocks; > while the last of them live"),
     ("lifetime", "half of the blocks are dead by then; > when over half outlive it"),
     ("trend", "in use over the last minutes, from 0 to its largest"),
     ("cost", "CPU time that the agent takes in the target, in % of one core"),
@@ -334,7 +404,7 @@ mod tests {
     fn control_tells_keys_apart() {
         let c = |modifiers| action(&KeyEvent::new(KeyCode::Char('c'), modifiers), Place::Callsites);
         assert_eq!(c(KeyModifiers::CONTROL), Some(Action::Quit));
-        assert_eq!(c(KeyModifiers::NONE), None);
+        assert_eq!(c(KeyModifiers::NONE), Some(Action::Columns));
         let s = KeyEvent::new(KeyCode::Char('S'), KeyModifiers::SHIFT);
         assert_eq!(action(&s, Place::Callsites), Some(Action::SortDirection));
         assert_eq!(action(&s, Place::Callers), None);

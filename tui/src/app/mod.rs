@@ -23,9 +23,13 @@
 //! the same.
 
 mod ask;
+pub mod base;
+mod columns;
 mod commands;
 pub mod cursor;
+pub mod details;
 pub mod keys;
+pub mod leaks;
 mod moves;
 pub mod promotion;
 pub mod rooms;
@@ -44,8 +48,10 @@ use tui_input::Input;
 
 use crate::calendar::Utc;
 use crate::export::Request;
-use crate::query::{Column, Metric, NodeKey, Order, Question, Table, When};
+use crate::query::{Column, Grouping, Metric, NodeKey, Order, Question, Table, When};
 use crate::session::Connection;
+use crate::system::Memory;
+use base::GrowthBase;
 pub use commands::Wanted;
 use rooms::{Rooms, Wishes};
 pub use screens::{Callers, Screen};
@@ -84,6 +90,8 @@ pub enum Message {
     Silence(Option<u64>),
     /// So many percent of the file are read; `None`: all of it.
     Reading(Option<u8>),
+    /// What the system knows of the target's memory.
+    System(Option<Memory>),
     /// What is being recorded: the file's name, and how large it is.
     Recording(Option<(String, String)>),
 }
@@ -107,6 +115,7 @@ pub enum Effect {
 
 /// The state. See the module.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a state of its own of any screen")]
 pub struct App {
     options: Options,
     size: (u16, u16),
@@ -119,6 +128,18 @@ pub struct App {
     question: Question,
     /// The callsites' columns in order, as the user has them.
     columns: Vec<Column>,
+    /// Whether the user has chosen them: then the first ones are worth the most.
+    columns_chosen: bool,
+    /// What was gone into: what rows were, and which of them.
+    left_group: Option<(Grouping, NodeKey)>,
+    /// What growth is counted from.
+    growth_base: GrowthBase,
+    /// Marks that are made by the clock.
+    automatic: leaks::Automatic,
+    /// A limit of bytes in use, for forecasts.
+    limit: Option<u64>,
+    /// What the system knows of the target's memory, while somebody looks.
+    system: Option<Memory>,
     /// So many columns behind the first are passed over where room is short.
     passed_over: usize,
     metric: Metric,
@@ -171,6 +192,8 @@ pub enum Typed {
     Filter(String),
     /// The name of a mark.
     Mark,
+    /// A limit of bytes in use.
+    Limit,
 }
 
 impl App {
@@ -186,6 +209,12 @@ impl App {
             aside: Vec::new(),
             question: Question::default(),
             columns: Column::ALL.to_vec(),
+            columns_chosen: false,
+            left_group: None,
+            growth_base: GrowthBase::default(),
+            automatic: leaks::Automatic::default(),
+            limit: None,
+            system: None,
             passed_over: 0,
             metric: Metric::InUseBytes,
             times: Times::default(),
@@ -281,6 +310,12 @@ impl App {
         (&self.columns, self.passed_over)
     }
 
+    /// Whether the user has chosen columns, or their order.
+    #[must_use]
+    pub const fn columns_are_chosen(&self) -> bool {
+        self.columns_chosen
+    }
+
     /// What trees and exports count.
     #[must_use]
     pub const fn metric(&self) -> Metric {
@@ -370,8 +405,18 @@ impl App {
             filter: self.prompt.is_some() || !self.question.filter.is_empty(),
             // The timeline is a larger one.
             curve: !matches!(self.screen(), Screen::Timeline(_)),
-            list: !matches!(self.screen(), Screen::Help { .. } | Screen::Timeline(_)),
-            total: matches!(self.screen(), Screen::Callsites(_) | Screen::Promotion(_)),
+            list: !matches!(
+                self.screen(),
+                Screen::Help { .. }
+                    | Screen::Columns { .. }
+                    | Screen::Timeline(_)
+                    | Screen::Leaks(_)
+                    | Screen::Details(_)
+            ),
+            total: matches!(
+                self.screen(),
+                Screen::Callsites(_) | Screen::Promotion(_) | Screen::Leaks(_)
+            ),
             crumbs: matches!(self.screen(), Screen::Callers(_)),
             panel: matches!(self.screen(), Screen::Promotion(_)),
         };

@@ -5,8 +5,9 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use super::cursor::Cursor;
 use super::keys::{Action, Place, TABS};
 use super::{App, Callers, Screen, tree};
-use crate::query::{Direction, Label, NodeKey, Row};
+use crate::query::{Column, Direction, Grouping, Label, NodeKey, Row};
 use crate::session::Session;
+use crate::view;
 
 impl App {
     /// Along the rows.
@@ -27,6 +28,7 @@ impl App {
 
     fn scroll(&mut self, to: impl Fn(usize, usize) -> usize, session: &Session) {
         let page = usize::from(self.rooms().body).max(1);
+        let leaks_page = self.leaks_rooms().rows.max(1);
         match self.stack.last_mut() {
             Some(Screen::Callsites(cursor)) => {
                 let Some(table) = &self.table else { return };
@@ -38,6 +40,10 @@ impl App {
                 let Callers { rows, cursor, .. } = &mut **c;
                 cursor.select(to(cursor.index(), page), rows.len(), |i| rows[i].path, page);
             }
+            Some(Screen::Columns { cursor }) => {
+                let len = Column::ALL.len() - 1;
+                cursor.go(to(cursor.index(), page), len, page);
+            }
             Some(Screen::Promotion(p)) => {
                 p.scroll(|at| to(at, page), page);
                 self.settle(session);
@@ -45,6 +51,8 @@ impl App {
                     p.pin();
                 }
             }
+            Some(Screen::Leaks(l)) => l.scroll(|at| to(at, leaks_page), leaks_page),
+            Some(Screen::Details(d)) => d.offset = to(d.offset, page),
             Some(Screen::Help { offset }) => *offset = to(*offset, page),
             Some(Screen::Timeline(t)) => t.scroll(|at| to(at, page)),
             None => {}
@@ -61,11 +69,12 @@ impl App {
 
     pub(super) fn cursor(&mut self) -> Option<&mut Cursor> {
         match self.stack.last_mut()? {
-            Screen::Callsites(cursor) => Some(cursor),
+            Screen::Callsites(cursor) | Screen::Columns { cursor } => Some(cursor),
             Screen::Callers(c) => Some(&mut c.cursor),
             Screen::Promotion(p) => Some(&mut p.cursor),
+            Screen::Leaks(l) => Some(&mut l.cursor),
             Screen::Timeline(t) => Some(&mut t.cursor),
-            Screen::Help { .. } => None,
+            Screen::Details(_) | Screen::Help { .. } => None,
         }
     }
 
@@ -86,7 +95,15 @@ impl App {
             }
             MouseEventKind::Down(MouseButton::Left) => {
                 let rooms = self.rooms();
-                let row = event.row.checked_sub(rooms.above_body()).filter(|row| *row < rooms.body);
+                let heading = rooms.heading > 0 && event.row + 1 == rooms.above_body();
+                if heading && matches!(self.screen(), Screen::Callsites(_)) {
+                    return self.sort_at(event.column, session);
+                }
+                let above = match self.screen() {
+                    Screen::Leaks(_) => rooms.above_body() + self.leaks_rooms().above_rows() as u16,
+                    _ => rooms.above_body(),
+                };
+                let row = event.row.checked_sub(above).filter(|row| *row < rooms.body);
                 let first = self.cursor().map(|cursor| cursor.offset());
                 if let (Some(row), Some(first)) = (row, first) {
                     self.scroll(|_, _| first + usize::from(row), session);
@@ -95,6 +112,19 @@ impl App {
             _ => return,
         }
         self.dirty = true;
+    }
+
+    /// Sorts by the column whose heading is at `x`; once more, the other way round.
+    fn sort_at(&mut self, x: u16, session: &Session) {
+        let Some(column) = view::callsites::column_at(self, x, self.size.0) else { return };
+        if self.question.sort == column {
+            self.question.descending = !self.question.descending;
+        } else {
+            self.question.sort = column;
+            self.question.descending = column != Column::Callsite;
+        }
+        (self.order_held, self.dirty) = (false, true);
+        self.ask(session);
     }
 
     /// Left and right: columns of the table, branches of the tree.
@@ -130,7 +160,15 @@ impl App {
                     cursor.select(to, rows.len(), |i| rows[i].path, page);
                 }
             }
-            Some(Screen::Timeline(_) | Screen::Promotion(_) | Screen::Help { .. }) | None => {}
+            Some(
+                Screen::Timeline(_)
+                | Screen::Promotion(_)
+                | Screen::Leaks(_)
+                | Screen::Details(_)
+                | Screen::Columns { .. }
+                | Screen::Help { .. },
+            )
+            | None => {}
         }
     }
 
@@ -145,6 +183,7 @@ impl App {
     /// To a screen that has a number.
     pub(super) fn go_to(&mut self, place: Place, session: &Session) {
         self.close_help();
+        self.close_columns();
         if place == Place::Callers {
             return self.go_to_callers(session);
         }
@@ -203,12 +242,16 @@ impl App {
     }
 
     /// The callsite that is selected here.
-    fn selected(&self) -> Option<(NodeKey, Label)> {
+    pub(super) fn selected(&self) -> Option<(NodeKey, Label)> {
         match self.screen() {
+            // A class of callsites has no callers of its own.
+            Screen::Callsites(_) if self.question.group != Grouping::Callsite => None,
             Screen::Callsites(_) => self.selected_row().map(|row| (row.key, row.label.clone())),
             Screen::Promotion(p) => p.selected().map(|row| (row.key, row.label.clone())),
+            Screen::Leaks(l) => l.selected().map(|row| (row.key, row.label.clone())),
+            Screen::Details(d) => Some((d.key, d.label.clone())),
             Screen::Timeline(t) => t.selected().map(|s| (s.key, s.label.clone())),
-            Screen::Callers(_) | Screen::Help { .. } => None,
+            Screen::Callers(_) | Screen::Columns { .. } | Screen::Help { .. } => None,
         }
     }
 
@@ -220,8 +263,14 @@ impl App {
     }
 
     pub(super) fn drill(&mut self, session: &Session) {
+        if matches!(self.screen(), Screen::Callsites(_))
+            && self.question.group != Grouping::Callsite
+        {
+            return self.go_into(session);
+        }
         let next = match self.screen() {
             Screen::Callers(c) => c.drilled(c.cursor.index()),
+            Screen::Columns { .. } | Screen::Help { .. } => None,
             _ => self
                 .selected()
                 .map(|(key, label)| Callers::of(vec![key], vec![label], Direction::Callers)),
@@ -233,7 +282,40 @@ impl App {
         }
     }
 
+    /// The callsites of the selected class.
+    fn go_into(&mut self, session: &Session) {
+        let Some(key) = self.selected_row().map(|row| row.key) else { return };
+        let Some(together) = self.question.group.together() else {
+            return self
+                .say("sizes and threads have no callers: t groups by callsite again".into());
+        };
+        self.left_group = Some((self.question.group, key));
+        self.group_by(Grouping::Callsite, session);
+        self.question.within = Some((together, key));
+        self.ask(session);
+    }
+
+    /// Back to the classes, if one was gone into.
+    fn leave_class(&mut self, session: &Session) -> bool {
+        let Some((group, key)) = self.left_group.take() else { return false };
+        if self.question.within.is_none() {
+            return false;
+        }
+        self.group_by(group, session);
+        if let Some(cursor) = self.cursor() {
+            cursor.follow(key.0);
+        }
+        self.ask(session);
+        true
+    }
+
     pub(super) fn back(&mut self, session: &Session) {
+        if self.close_columns() {
+            return self.come_back(session);
+        }
+        if self.stack.len() == 1 && self.leave_class(session) {
+            return;
+        }
         if self.stack.len() > 1 {
             let was_help = self.close_help();
             if !was_help {

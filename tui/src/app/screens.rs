@@ -1,7 +1,9 @@
 //! The screens, and what each remembers.
 
 use super::cursor::Cursor;
+use super::details::Details;
 use super::keys::Place;
+use super::leaks::Leaks;
 use super::promotion::Promotion;
 use super::timeline::Timeline;
 use super::tree::{Opened, TreeRow};
@@ -18,6 +20,15 @@ pub enum Screen {
     Timeline(Box<Timeline>),
     /// What survives the nursery.
     Promotion(Box<Promotion>),
+    /// What is old, and what grew.
+    Leaks(Box<Leaks>),
+    /// One callsite closely.
+    Details(Box<Details>),
+    /// Which columns the callsites have.
+    Columns {
+        /// The selected one.
+        cursor: Cursor,
+    },
     /// The keys.
     Help {
         /// First line shown.
@@ -30,12 +41,19 @@ impl Screen {
     pub(super) const NONE: Self = Self::Help { offset: 0 };
 
     /// Those that others lie on. There is one of each: the first is shown at the start.
-    pub(super) fn lowest() -> [Self; 3] {
+    pub(super) fn lowest() -> [Self; 4] {
         [
             Self::Callsites(Cursor::default()),
             Self::Timeline(Box::default()),
             Self::Promotion(Box::default()),
+            Self::Leaks(Box::default()),
         ]
+    }
+
+    /// Whether it is a screen of its own, which others lie over.
+    #[must_use]
+    pub const fn is_list(&self) -> bool {
+        !matches!(self, Self::Help { .. } | Self::Columns { .. })
     }
 
     /// Where its keys are in the table.
@@ -46,6 +64,9 @@ impl Screen {
             Self::Callers(_) => Place::Callers,
             Self::Timeline(_) => Place::Timeline,
             Self::Promotion(_) => Place::Promotion,
+            Self::Leaks(_) => Place::Leaks,
+            Self::Details(_) => Place::Details,
+            Self::Columns { .. } => Place::Columns,
             Self::Help { .. } => Place::Help,
         }
     }

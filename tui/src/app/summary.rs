@@ -39,6 +39,8 @@ pub struct Summary {
     pub promotion: Ratio,
     /// Resident memory in bytes.
     pub rss_bytes: Option<u64>,
+    /// Memory in use by the agent, in bytes.
+    pub agent_bytes: Option<u64>,
     /// CPU time of the agent over the last ten seconds, as a share of one core.
     pub agent_cost: Option<f64>,
     /// Samples ever taken.
@@ -72,6 +74,7 @@ impl Summary {
             allocated_rate: Estimate::Unknown,
             promotion: Ratio::Unknown,
             rss_bytes: None,
+            agent_bytes: None,
             agent_cost: None,
             samples: None,
             clock_bytes: None,
@@ -129,6 +132,7 @@ impl Summary {
             allocated_rate: session.allocated_rate(),
             promotion: session.promotion(),
             rss_bytes: status.and_then(|s| s.rss_bytes),
+            agent_bytes: status.map(|s| s.agent_bytes),
             agent_cost: session.agent_cost(),
             samples: status.map(|s| s.samples),
             clock_bytes: status.map(|s| s.at.clock),

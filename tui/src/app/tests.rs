@@ -58,7 +58,9 @@ fn selected(app: &App) -> String {
         }
         Screen::Callers(callers) => callers.rows[callers.cursor.index()].label.function.to_string(),
         Screen::Promotion(promotion) => promotion.selected().unwrap().label.function.to_string(),
-        Screen::Timeline(_) | Screen::Help { .. } => String::new(),
+        Screen::Leaks(leaks) => leaks.selected().unwrap().label.function.to_string(),
+        Screen::Details(details) => details.label.function.to_string(),
+        Screen::Timeline(_) | Screen::Columns { .. } | Screen::Help { .. } => String::new(),
     }
 }
 
@@ -233,14 +235,15 @@ fn sorting_goes_through_the_columns_and_turns_round() {
     press(&mut app, &f.session, &[c('S')]);
     assert_eq!(first(&app), "small");
     let mut seen = Vec::new();
-    for _ in 0..Column::ALL.len() {
+    // Cum is of functions alone.
+    for _ in 0..Column::ALL.len() - 1 {
         press(&mut app, &f.session, &[c('s')]);
         seen.push(app.question().sort);
     }
     assert_eq!(seen.last(), Some(&Column::InUseBytes), "round once");
     seen.sort_unstable();
     seen.dedup();
-    assert_eq!(seen.len(), Column::ALL.len(), "every column once");
+    assert_eq!(seen.len(), Column::ALL.len() - 1, "every column once");
     assert!(app.question().descending);
 }
 

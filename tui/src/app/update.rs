@@ -4,11 +4,12 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::backend::crossterm::EventHandler;
 use tui_input::{Input, InputRequest};
 
+use super::base::GrowthBase;
 use super::keys::{self, Action, TimeKey};
 use super::time::{Span, Times};
 use super::{App, Effect, Message, Prompt, Reading, Screen, Typed};
 use crate::export;
-use crate::query::{Column, Direction, Metric, Order, Question, When};
+use crate::query::{Column, Direction, Grouping, Metric, Order, Question, When};
 use crate::session::Session;
 
 /// Longest filter that is taken, in characters.
@@ -56,7 +57,14 @@ impl App {
                     self.ask(session);
                 }
             }
-            Message::Refresh => self.refresh(session),
+            Message::Refresh => {
+                self.refresh(session);
+                if let Some(mark) = self.automatic_mark(session) {
+                    self.settle(session);
+                    return vec![mark];
+                }
+            }
+            Message::System(memory) => self.system_is(memory),
             Message::Exported(Ok(path)) => self.say(format!("written: {}", path.display())),
             Message::Exported(Err(why)) => self.say(format!("export failed: {why}")),
             Message::Note(sentence) => self.say(sentence),
@@ -156,8 +164,7 @@ impl App {
             Action::Time(TimeKey::Peak) => self.go_to_peak(session),
             Action::Time(key) => self.travel(session, |times, span| times.act(key, span)),
             Action::SortColumn => {
-                let at = self.columns.iter().position(|&c| c == self.question.sort).unwrap_or(0);
-                self.question.sort = self.columns[(at + 1) % self.columns.len()];
+                self.question.sort = self.next_sort();
                 // Names from A, figures from the largest.
                 self.question.descending = self.question.sort != Column::Callsite;
                 self.order_held = false;
@@ -198,8 +205,74 @@ impl App {
             }
             Action::Nursery { larger } => self.nursery(larger),
             Action::Reset => self.reset(session),
+            Action::Group
+            | Action::Columns
+            | Action::ToggleColumn
+            | Action::ColumnLeft
+            | Action::ColumnRight
+            | Action::ResetColumns
+            | Action::GrowthBase
+            | Action::Details
+            | Action::Automatic
+            | Action::Limit => self.act_on_rows(action, session),
         }
         Vec::new()
+    }
+
+    /// What rows are, which columns they have, and what growth is counted from.
+    fn act_on_rows(&mut self, action: Action, session: &Session) {
+        match action {
+            Action::Group => self.next_group(session),
+            Action::Columns => {
+                if self.close_columns() {
+                    self.come_back(session);
+                } else {
+                    self.open_columns();
+                }
+            }
+            Action::ToggleColumn => self.toggle_column(),
+            Action::ColumnLeft => self.move_column(false),
+            Action::ColumnRight => self.move_column(true),
+            Action::ResetColumns => self.reset_columns(),
+            Action::GrowthBase => self.next_growth_base(session),
+            Action::Details => self.open_details(session),
+            Action::Automatic => self.next_period(session),
+            Action::Limit => {
+                self.prompt = Some(Prompt { input: Input::default(), kind: Typed::Limit });
+            }
+            _ => {}
+        }
+    }
+
+    /// The column behind the one that rows are sorted by.
+    fn next_sort(&self) -> Column {
+        let has =
+            |&&column: &&Column| column != Column::Cum || self.question.group == Grouping::Function;
+        let columns: Vec<Column> = self.columns.iter().filter(has).copied().collect();
+        let next = columns.iter().position(|&c| c == self.question.sort).map_or(0, |at| at + 1);
+        columns.get(next).or(columns.first()).copied().unwrap_or(Column::InUseBytes)
+    }
+
+    /// Rows are something else.
+    fn next_group(&mut self, session: &Session) {
+        let at = Grouping::ALL.iter().position(|&g| g == self.question.group).unwrap_or(0);
+        self.group_by(Grouping::ALL[(at + 1) % Grouping::ALL.len()], session);
+        let [_, many] = self.question.group.names();
+        self.say(format!("rows are {many}"));
+    }
+
+    /// Rows are of this kind from now on.
+    pub(super) fn group_by(&mut self, group: Grouping, session: &Session) {
+        self.question.group = group;
+        self.question.within = None;
+        if self.question.sort == Column::Cum && group != Grouping::Function {
+            self.question.sort = Column::InUseBytes;
+        }
+        (self.order_held, self.order) = (false, Order::default());
+        if let Some(Screen::Callsites(cursor)) = self.stack.first_mut() {
+            cursor.reset();
+        }
+        self.ask(session);
     }
 
     fn go_to_peak(&mut self, session: &Session) {
@@ -238,6 +311,8 @@ impl App {
 
     fn reset(&mut self, session: &Session) {
         self.question = Question::default();
+        self.growth_base = GrowthBase::default();
+        self.reset_columns();
         self.passed_over = 0;
         self.metric = Metric::InUseBytes;
         self.times = Times::default();
@@ -262,8 +337,10 @@ impl App {
             KeyCode::Char('z') if control => return vec![Effect::Suspend],
             KeyCode::Enter => {
                 let Some(Prompt { input, kind }) = self.prompt.take() else { return Vec::new() };
-                if kind == Typed::Mark {
-                    return self.mark(input.value(), session);
+                match kind {
+                    Typed::Mark => return self.mark(input.value(), session),
+                    Typed::Limit => self.set_limit(input.value()),
+                    Typed::Filter(_) => {}
                 }
             }
             KeyCode::Esc => {
@@ -287,7 +364,7 @@ impl App {
     fn filter_typed(&mut self, session: &Session) {
         self.dirty = true;
         if let Some(prompt) = &self.prompt
-            && prompt.kind != Typed::Mark
+            && matches!(prompt.kind, Typed::Filter(_))
             && prompt.input.value() != self.question.filter
         {
             self.question.filter = prompt.input.value().to_owned();

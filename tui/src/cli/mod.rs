@@ -17,6 +17,7 @@ mod report;
 mod seal;
 mod size;
 mod times;
+pub(crate) use size::bytes;
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal, Write};

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::load::load;
 use super::times::{self, Range, Time};
 use super::{Failure, list};
-use crate::query::{Metric, When};
+use crate::query::{Grouping, Metric, When};
 use crate::report::{self, Asked, View, csv, json, text, views};
 use crate::session::Session;
 
@@ -34,6 +34,9 @@ pub(super) struct Report {
     /// Rows whose callsite, file or callers contain this.
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
+    /// What a row of the callsites is.
+    #[arg(long, value_enum, default_value_t = Group::Callsite, value_name = "GROUP")]
+    group: Group,
     /// How it is printed.
     #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
     format: Format,
@@ -106,6 +109,35 @@ enum Counted {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Group {
+    /// A function and line.
+    Callsite,
+    /// A function, and what it calls.
+    Function,
+    /// A source file.
+    File,
+    /// A crate, package or namespace, else a module.
+    Crate,
+    /// Blocks of about the same size.
+    Size,
+    /// The thread that allocated.
+    Thread,
+}
+
+impl From<Group> for Grouping {
+    fn from(group: Group) -> Self {
+        match group {
+            Group::Callsite => Self::Callsite,
+            Group::Function => Self::Function,
+            Group::File => Self::File,
+            Group::Crate => Self::Crate,
+            Group::Size => Self::Size,
+            Group::Thread => Self::Thread,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// For people.
     Text,
@@ -127,6 +159,9 @@ impl Report {
                 "--focus is for --view callers: --filter keeps some rows of other views".into(),
             ));
         }
+        if self.view != View::Callsites && !matches!(self.group, Group::Callsite) {
+            return Err(Failure::Usage("--group is for --view callsites".into()));
+        }
         let session = load(&self.source)?;
         let asked = Asked {
             view: self.view,
@@ -135,6 +170,7 @@ impl Report {
             focus: self.focus.clone(),
             filter: self.filter.clone(),
             when: self.moment.when(&session)?,
+            group: self.group.into(),
         };
         print(&session, &asked, self.format)
     }
@@ -149,6 +185,7 @@ pub(super) fn plain(session: &Session) -> Result<(), Failure> {
         focus: Vec::new(),
         filter: String::new(),
         when: When::Now,
+        group: Grouping::Callsite,
     };
     print(session, &asked, Format::Text)
 }

@@ -10,7 +10,7 @@ pub(super) fn interval(text: &str) -> Result<Interval, String> {
 }
 
 /// Reads a size above 0, written like an interval.
-pub(super) fn bytes(text: &str) -> Result<u64, String> {
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let sentence = || "it must be a size above 0, such as 64M, 512KiB or 1G".to_owned();
     number(text).filter(|&bytes| bytes > 0).ok_or_else(sentence)
 }

@@ -13,7 +13,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::query::{self, Direction, Label, Metric, NodeKey, PromotionRow, Row, Series, When};
+use crate::query::{
+    self, Direction, Label, LeakRow, Metric, NodeKey, PromotionRow, Row, Series, When,
+};
 use crate::session::Session;
 use crate::session::figures::Estimate;
 use crate::view::format::{self, Unit};
@@ -201,6 +203,20 @@ pub fn promotion_text(row: &PromotionRow) -> String {
         format!("rate {}", format::ratio(&f.promoted)),
         format!("dies young {}", format::ratio(&f.short_lived)),
         format!("lifetime {}", format::lifetime(&f.lifetime)),
+    ]
+    .join("\t")
+}
+
+/// A row of the leaks as text, its fields separated by tabs.
+#[must_use]
+pub fn leak_text(row: &LeakRow) -> String {
+    let f = &row.figures;
+    [
+        label_text(&row.label),
+        format!("old {}", format::estimate(&f.old_bytes, Unit::Bytes)),
+        format!("age {}", format::lifetime(&f.median_age)),
+        format!("growth {}{}", format::change(f.growth), if f.grew { " (grew)" } else { "" }),
+        format!("in use {}", format::estimate(&f.in_use_bytes, Unit::Bytes)),
     ]
     .join("\t")
 }

@@ -2,7 +2,6 @@
 
 use super::select::Filter;
 use super::{Label, NodeKey, When};
-use crate::session::estimate::family::{self, holm, p_of_growth};
 use crate::session::figures::{Change, Estimate};
 use crate::session::{Session, estimate};
 use heaptop_protocol::totals::Total;
@@ -54,16 +53,12 @@ pub fn growth(session: &Session, from_ns: u64, to_ns: u64, filter: &str) -> Opti
         .filter(|&group| then.group_growth(group).is_some_and(|(g, l)| g.n + l.n > 0))
         .collect();
     let sets = |group: u32| then.group_growth(group);
-    let p_values: Vec<f64> = changed
-        .iter()
-        .filter_map(|&group| sets(group))
-        .map(|(gained, lost)| p_of_growth(gained, lost, sight))
-        .collect();
-    let grew = holm(&p_values, family::ERROR);
+    let grew = then.grew();
     let (mut gains, mut losses) = (Total::default(), Total::default());
     then.growth()?;
     let mut rows = Vec::new();
-    for (&group, grew) in changed.iter().zip(grew) {
+    for &group in &changed {
+        let grew = grew.get(group as usize).is_some_and(|grew| *grew);
         let of = book.groups().group(group);
         if !of.stacks().iter().any(|&stack| filter.takes(stack)) {
             continue;

@@ -1,86 +1,142 @@
 //! What rows are ordered by, as one number: smaller ones come first.
 
 use super::numbers::{Numbers, Part};
+use super::rows::Rows;
 use super::{Column, Question};
 use crate::session::estimate::{self, Sight, survival};
-use crate::session::figures::Lifetime;
-use heaptop_protocol::totals::Total;
+use crate::session::figures::{Followed, Lifetime};
+use heaptop_protocol::totals::{Total, Totals};
 
-/// Makes the keys of groups for one question.
+/// Makes the keys of rows for one question.
 pub struct Keys<'a> {
     numbers: &'a Numbers<'a>,
+    rows: &'a Rows<'a>,
     column: Column,
     descending: bool,
     /// By group, of columns that look at time: what was allocated lately, or by
     /// how much more is in use.
     lately: Vec<Total>,
     growth: Option<Vec<f64>>,
+    /// By row, what goes through it.
+    cum: Vec<f64>,
     lives: survival::Table,
 }
 
 impl<'a> Keys<'a> {
-    pub fn new(numbers: &'a Numbers<'a>, question: &Question) -> Self {
-        let (mut lately, mut growth) = (Vec::new(), None);
+    pub fn new(numbers: &'a Numbers<'a>, rows: &'a Rows<'a>, question: &Question) -> Self {
+        let (mut lately, mut growth, mut cum) = (Vec::new(), None, Vec::new());
         match question.sort {
             Column::AllocatedRate | Column::ObjectRate => lately = numbers.windows(),
             Column::Trend => growth = numbers.trends(),
+            Column::Cum => cum = through(numbers, rows),
             _ => {}
         }
         Self {
             numbers,
+            rows,
             column: question.sort,
             descending: question.descending,
             lately,
             growth,
+            cum,
             lives: survival::Table::default(),
         }
     }
 
-    /// The key of a group.
-    pub fn of(&mut self, group: u32) -> u64 {
+    /// The key of a row.
+    pub fn of(&mut self, row: u32) -> u64 {
         if self.column == Column::Callsite {
             return 0;
         }
-        match self.number(group) {
+        match self.number(row) {
             Some(number) => directed(number, self.descending),
             // What is unknown comes last in either direction.
             None => u64::MAX,
         }
     }
 
-    fn number(&mut self, group: u32) -> Option<f64> {
+    fn number(&mut self, row: u32) -> Option<f64> {
         let numbers = self.numbers;
-        let totals = || numbers.group(group);
+        let members = self.rows.members(&row);
+        let merged;
+        let totals = match members {
+            [group] => numbers.group(*group),
+            groups => {
+                let mut sum = Totals::default();
+                for &group in groups {
+                    sum.merge(numbers.group(group));
+                }
+                merged = sum;
+                &merged
+            }
+        };
+        let window = || {
+            let mut sum = Total::default();
+            for &group in members {
+                sum.merge(&self.lately[group as usize]);
+            }
+            sum
+        };
         let sight = |part| numbers.sight(part);
         // Seconds are the same for all rows.
         let rates = || sight(Part::Rates).filter(|_| numbers.rate_seconds().is_some());
+        let promoted = || {
+            sight(Part::Allocated)?;
+            estimate::share_alone(&totals.promoted, &totals.minor)
+        };
         match self.column {
             Column::Callsite => None,
-            Column::InUseBytes => of_bytes(&totals().in_use, sight(Part::InUse)?),
-            Column::InUseObjects => {
-                estimate::objects(&totals().in_use, sight(Part::InUse)?).point()
-            }
-            Column::AllocatedBytes => of_bytes(&totals().allocated, sight(Part::Allocated)?),
+            Column::InUseBytes => of_bytes(&totals.in_use, sight(Part::InUse)?),
+            Column::InUseObjects => estimate::objects(&totals.in_use, sight(Part::InUse)?).point(),
+            Column::AllocatedBytes => of_bytes(&totals.allocated, sight(Part::Allocated)?),
             Column::AllocatedObjects => {
-                estimate::objects(&totals().allocated, sight(Part::Allocated)?).point()
+                estimate::objects(&totals.allocated, sight(Part::Allocated)?).point()
             }
-            Column::AllocatedRate => of_bytes(&self.lately[group as usize], rates()?),
-            Column::ObjectRate => estimate::objects(&self.lately[group as usize], rates()?).point(),
-            Column::Promoted => self.promoted(group),
-            Column::ShortLived => self.promoted(group).map(|share| 1.0 - share),
-            Column::Lifetime => match numbers.lifetime(group, &mut self.lives) {
-                Lifetime::Unknown => None,
-                Lifetime::Median { ns, .. } | Lifetime::Beyond { ns, .. } => Some(ns),
+            Column::AllocatedRate => of_bytes(&window(), rates()?),
+            Column::ObjectRate => estimate::objects(&window(), rates()?).point(),
+            Column::Promoted => promoted(),
+            Column::ShortLived => promoted().map(|share| 1.0 - share),
+            Column::Lifetime => {
+                match numbers.lived(self.rows, row, false, &mut self.lives).median {
+                    Lifetime::Unknown => None,
+                    Lifetime::Median { ns, .. } | Lifetime::Beyond { ns, .. } => Some(ns),
+                }
+            }
+            Column::MeanLifetime => match numbers.lived(self.rows, row, true, &mut self.lives).mean
+            {
+                Followed::Unknown => None,
+                Followed::Interval { value: ns, .. } | Followed::Bounds { low: ns, .. } => Some(ns),
             },
-            Column::Trend => self.growth.as_ref().map(|growth| growth[group as usize]),
+            Column::Growth => {
+                sight(Part::Growth)?;
+                let grown = |group: &u32| {
+                    let (gained, lost) = numbers.growth_of(*group)?;
+                    Some(gained.bytes.sum - lost.bytes.sum)
+                };
+                Some(members.iter().filter_map(grown).sum())
+            }
+            Column::Cum => self.cum.get(row as usize).copied(),
+            Column::Trend => self
+                .growth
+                .as_ref()
+                .map(|growth| members.iter().map(|&group| growth[group as usize]).sum()),
         }
     }
+}
 
-    fn promoted(&self, group: u32) -> Option<f64> {
-        self.numbers.sight(Part::Allocated)?;
-        let totals = self.numbers.group(group);
-        estimate::share_alone(&totals.promoted, &totals.minor)
-    }
+/// By row, the bytes in use that go through functions; empty where rows are none.
+fn through(numbers: &Numbers<'_>, rows: &Rows<'_>) -> Vec<f64> {
+    let Some(functions) = rows.functions() else { return Vec::new() };
+    let mut cum = vec![0.0; functions.classes.len()];
+    let book = numbers.session().book();
+    let values: Vec<f64> = (0..book.stacks().len() as u32)
+        .map(|stack| numbers.stack(stack).in_use.bytes.sum)
+        .collect();
+    let stacks = (0..).zip(&values).filter(|(_, value)| **value > 0.0).map(|(stack, _)| stack);
+    functions.through(book, stacks, |stack, class| {
+        cum[class as usize] += values[stack as usize];
+    });
+    cum
 }
 
 /// What [`estimate::bytes`] shows; where that is the value, without the work for

@@ -1,12 +1,15 @@
 //! From a session and a question to rows. Screens, reports and exports all ask
 //! here, so that they cannot disagree.
 
+pub mod details;
 mod grow;
 mod growth;
 mod keys;
+mod leaks;
 mod numbers;
 mod old;
 mod promotion;
+mod rows;
 mod select;
 mod sums;
 mod survival;
@@ -17,7 +20,9 @@ mod threads;
 mod timeline;
 mod tree;
 
+pub use details::{Details, details};
 pub use growth::{Grown, Growth, growth};
+pub use leaks::{Generation, LeakFigures, LeakList, LeakRow, Leaks};
 pub use old::{Old, OldRow, old};
 pub use promotion::{Promotion, PromotionList, PromotionRow, Promotions, promotion};
 pub use sums::finer;
@@ -28,7 +33,8 @@ pub use timeline::{Curve, Point, Series, Timeline, column, curve, timeline};
 pub use tree::{Branch, callers, stacks, tree};
 
 use crate::session::Session;
-use crate::session::figures::{Change, Estimate, Lifetime, Ratio};
+use crate::session::figures::{Change, Estimate, Followed, Lifetime, Ratio};
+use crate::session::partition::Together;
 pub use crate::session::when::When;
 use std::sync::Arc;
 
@@ -72,15 +78,22 @@ pub enum Column {
     ShortLived,
     /// Median lifetime.
     Lifetime,
+    /// Mean lifetime.
+    MeanLifetime,
+    /// Growth in bytes since a mark.
+    Growth,
+    /// Bytes in use by a function and all that it calls.
+    Cum,
     /// In use over the last minutes.
     Trend,
 }
 
 impl Column {
     /// All of them, in the order of the screen.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::Callsite,
         Self::InUseBytes,
+        Self::Cum,
         Self::InUseObjects,
         Self::AllocatedBytes,
         Self::AllocatedObjects,
@@ -89,6 +102,8 @@ impl Column {
         Self::Promoted,
         Self::ShortLived,
         Self::Lifetime,
+        Self::MeanLifetime,
+        Self::Growth,
         Self::Trend,
     ];
 }
@@ -105,12 +120,63 @@ pub struct Question {
     pub filter: String,
     /// The moment, or stretch of time.
     pub when: When,
+    /// What a row is.
+    pub group: Grouping,
+    /// Of callsites those alone that are in this class.
+    pub within: Option<(Together, NodeKey)>,
+    /// Growth is counted from here on, in nanoseconds since the agent's start, where a
+    /// moment is asked about; `None`: nobody wants it.
+    pub growth_from_ns: Option<u64>,
 }
 
 impl Default for Question {
     fn default() -> Self {
-        let (filter, when) = (String::new(), When::Now);
-        Self { sort: Column::InUseBytes, descending: true, filter, when }
+        Self {
+            sort: Column::InUseBytes,
+            descending: true,
+            filter: String::new(),
+            when: When::Now,
+            group: Grouping::Callsite,
+            within: None,
+            growth_from_ns: None,
+        }
+    }
+}
+
+/// What a row of the first screen is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Grouping {
+    /// A function and line.
+    #[default]
+    Callsite,
+    /// A function: what is allocated at it, and what by all that it calls.
+    Function,
+    /// A source file.
+    File,
+    /// A crate, package or namespace, else a module.
+    Crate,
+    /// Blocks of about the same size.
+    Size,
+    /// The thread that allocated.
+    Thread,
+}
+
+impl Grouping {
+    /// All of them, in the order of their key.
+    pub const ALL: [Self; 6] =
+        [Self::Callsite, Self::Function, Self::File, Self::Crate, Self::Size, Self::Thread];
+
+    /// What one row is, and what many are.
+    #[must_use]
+    pub const fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::Callsite => ["callsite", "callsites"],
+            Self::Function => ["function", "functions"],
+            Self::File => ["file", "files"],
+            Self::Crate => ["crate or module", "crates and modules"],
+            Self::Size => ["size class", "size classes"],
+            Self::Thread => ["thread", "threads"],
+        }
     }
 }
 
@@ -158,9 +224,16 @@ pub struct Figures {
     pub short_lived: Ratio,
     /// Median lifetime.
     pub lifetime: Lifetime,
-    /// By how many bytes in use it grew over the range that was asked about; unknown
-    /// where it was a moment.
+    /// Mean lifetime, in nanoseconds.
+    pub mean: Followed,
+    /// Bytes in use by a function and all that it calls; unknown of other rows.
+    pub cum: Estimate,
+    /// By how many bytes in use it grew over the range that was asked about, or since
+    /// [`Question::growth_from_ns`].
     pub growth: Change,
+    /// Whether it grew with evidence: of all rows that are said to have grown, the chance
+    /// that even one has not is 5 % at most.
+    pub grew: bool,
     /// In use in bytes at equal steps in time, oldest first, ending at the moment asked
     /// about; empty while nothing is known.
     pub trend: Vec<f64>,
@@ -255,7 +328,7 @@ pub struct Node {
 #[must_use]
 pub fn whole(session: &Session, when: When) -> Figures {
     let numbers = numbers::Numbers::of(session, when);
-    numbers.whole().figures(&numbers, Lifetime::Unknown)
+    numbers.whole().figures(&numbers, numbers::Lived::UNKNOWN)
 }
 
 /// The name behind a key; `None` if no such node was ever seen.

@@ -1,12 +1,16 @@
 //! Where the numbers of an answer come from: the present as the session keeps it, or
 //! another moment, made when it is asked for. The one place that knows the difference.
 
+use super::Question;
+use super::rows::Rows;
 use super::sums::{Sums, born_lately};
 use crate::session::Session;
 use crate::session::estimate::Sight;
+use crate::session::estimate::curve::Curve;
 use crate::session::estimate::survival::Table;
-use crate::session::figures::Lifetime;
+use crate::session::figures::{Followed, Lifetime};
 use crate::session::then::Then;
+use crate::session::then::by::By;
 use crate::session::when::When;
 use heaptop_protocol::totals::{Total, Totals};
 use std::sync::Arc;
@@ -17,6 +21,23 @@ pub struct Numbers<'a> {
     session: &'a Session,
     /// Of the present there are none.
     then: Option<Arc<Then>>,
+    /// Where growth comes from, if it is asked for.
+    growth: Option<Arc<Then>>,
+}
+
+/// How long blocks live.
+#[derive(Debug, Clone, Copy)]
+pub struct Lived {
+    pub median: Lifetime,
+    pub mean: Followed,
+}
+
+impl Lived {
+    pub const UNKNOWN: Self = Self { median: Lifetime::Unknown, mean: Followed::Unknown };
+
+    fn of(table: &Table) -> Self {
+        Self { median: table.median(), mean: Curve::of(table).mean() }
+    }
 }
 
 /// What an estimate speaks of.
@@ -34,7 +55,100 @@ pub enum Part {
 
 impl<'a> Numbers<'a> {
     pub fn of(session: &'a Session, when: When) -> Self {
-        Self { session, then: session.then(when) }
+        let then = session.then(when);
+        let growth = then.clone().filter(|_| matches!(when, When::Range { .. }));
+        Self { session, then, growth }
+    }
+
+    /// What a question needs.
+    pub fn ask(session: &'a Session, question: &Question) -> Self {
+        let by = question.group.by();
+        let then = match question.when {
+            // By single blocks the present is a pass as well.
+            When::Now if by != By::Group => Some(session.lately(None, by)),
+            when => session.then_by(when, by),
+        };
+        let growth = match (question.when, question.growth_from_ns) {
+            (When::Range { .. }, _) => then.clone(),
+            (When::Now, Some(from_ns)) => Some(session.lately(Some(from_ns), by)),
+            (When::At(to_ns), Some(from_ns)) if from_ns < to_ns => {
+                session.then_by(When::Range { from_ns, to_ns }, by)
+            }
+            (When::Now | When::At(_) | When::Peak, _) => None,
+        };
+        Self { session, then, growth }
+    }
+
+    /// How many groups there are, or other classes of blocks.
+    pub fn classes(&self) -> usize {
+        let groups = || self.session.book().groups().numbers();
+        self.then.as_ref().map_or_else(groups, |then| then.classes())
+    }
+
+    /// What a group gained and lost, where that is asked for and known.
+    pub fn growth_of(&self, group: u32) -> Option<(&Total, &Total)> {
+        self.growth.as_ref()?.group_growth(group)
+    }
+
+    /// By group, whether it grew with evidence.
+    pub fn grew(&self) -> &[bool] {
+        self.growth.as_ref().map_or(&[], |growth| growth.grew())
+    }
+
+    /// How both ends of the range of growth were sampled.
+    pub fn growth_sight(&self) -> Option<Sight> {
+        self.sight(Part::Growth)
+    }
+
+    fn with_growth(&self, groups: &[u32], mut sums: Sums) -> Sums {
+        (sums.gained, sums.lost) = <_>::default();
+        for (gained, lost) in groups.iter().filter_map(|&group| self.growth_of(group)) {
+            sums.gained.merge(gained);
+            sums.lost.merge(lost);
+        }
+        sums
+    }
+
+    /// The sums of some rows.
+    pub fn of_rows(&self, rows: &Rows<'_>, wanted: &[u32]) -> Vec<Sums> {
+        let grown = |row: &u32, sums| self.with_growth(rows.members(row), sums);
+        if self.then.is_some() || rows.are_groups() {
+            let sums = wanted.iter().map(|row| {
+                let mut sum = Sums::default();
+                for &group in rows.members(row) {
+                    sum.merge(&self.of_group(group));
+                }
+                grown(row, sum)
+            });
+            return sums.collect();
+        }
+        let mut row_of = vec![None; self.session.book().groups().numbers()];
+        for (place, row) in (0..).zip(wanted) {
+            for &group in rows.members(row) {
+                row_of[group as usize] = Some(place);
+            }
+        }
+        let sums = Sums::live_of_rows(self.session, &row_of, wanted.len());
+        wanted.iter().zip(sums).map(|(row, sums)| grown(row, sums)).collect()
+    }
+
+    /// How long blocks of a row live, the mean where it is wanted; `table` is room to work
+    /// in.
+    pub fn lived(&self, rows: &Rows<'_>, row: u32, mean: bool, table: &mut Table) -> Lived {
+        let members = rows.members(&row);
+        if let Some(then) = &self.then {
+            then.ages_of(self.session, members.iter().copied(), table);
+            if !mean {
+                return Lived { median: table.median(), ..Lived::UNKNOWN };
+            }
+            return Lived::of(table);
+        }
+        let (median, mean) = if rows.are_groups() {
+            self.session.group_lifetime(row, table, mean)
+        } else {
+            self.session.class_lifetime(rows.key(row).0, members, table)
+        };
+        Lived { median, mean }
     }
 
     pub const fn session(&self) -> &'a Session {
@@ -61,13 +175,15 @@ impl<'a> Numbers<'a> {
     pub fn sight(&self, part: Part) -> Option<Sight> {
         let course = self.session.course();
         let (known, sight) = match (&self.then, part) {
-            (None, Part::Growth) => (false, Sight::default()),
+            (_, Part::Growth) => match &self.growth {
+                Some(then) => (then.growth().is_some(), then.sight_of_growth()),
+                None => (false, Sight::default()),
+            },
             (None, Part::Rates) => (true, course.rate_sight()),
             (None, _) => (true, course.sight()),
             (Some(then), Part::InUse) => (then.knows_in_use(), then.sight_of_in_use()),
             (Some(then), Part::Allocated) => (then.knows_allocated(), then.sight_of_allocated()),
             (Some(then), Part::Rates) => (then.knows_in_use(), then.sight_of_rates()),
-            (Some(then), Part::Growth) => (then.growth().is_some(), then.sight_of_growth()),
         };
         known.then_some(sight)
     }
@@ -83,9 +199,16 @@ impl<'a> Numbers<'a> {
     /// The sums of everything.
     pub fn whole(&self) -> Sums {
         match &self.then {
-            None => Sums::live_whole(self.session),
+            None => {
+                let mut sums = Sums::live_whole(self.session);
+                if let Some((gained, lost)) = self.growth.as_ref().and_then(|then| then.growth()) {
+                    (sums.gained, sums.lost) = (*gained, *lost);
+                }
+                sums
+            }
             Some(then) => {
-                self.sums_then(then, None, then.whole(), then.windows(None), then.growth())
+                let growth = self.growth.as_ref().and_then(|growth| growth.growth());
+                self.sums_then(then, None, then.whole(), then.windows(None), growth)
             }
         }
     }
@@ -110,7 +233,7 @@ impl<'a> Numbers<'a> {
 
     fn of_group_then(&self, then: &Then, group: u32) -> Sums {
         let (totals, windows) = (then.group_totals(group), then.windows(Some(group)));
-        self.sums_then(then, Some(group), totals, windows, then.group_growth(group))
+        self.sums_then(then, Some(group), totals, windows, self.growth_of(group))
     }
 
     fn sums_then(
@@ -128,15 +251,16 @@ impl<'a> Numbers<'a> {
             steps: then.trend(self.session, group),
             gained: grown.map(|(gained, _)| *gained).unwrap_or_default(),
             lost: grown.map(|(_, lost)| *lost).unwrap_or_default(),
+            ..Sums::default()
         }
     }
 
     /// By group, what was allocated in the window of rates.
     pub fn windows(&self) -> Vec<Total> {
-        let groups = self.session.book().groups().numbers();
         if let Some(then) = &self.then {
-            return (0..groups as u32).map(|group| *then.group_window(group)).collect();
+            return (0..then.classes() as u32).map(|group| *then.group_window(group)).collect();
         }
+        let groups = self.session.book().groups().numbers();
         let mut windows = vec![Total::default(); groups];
         let (everything, course) = (self.session.everything(), self.session.course());
         for stack in everything.allocated.within(course.rate_steps()) {
@@ -148,12 +272,13 @@ impl<'a> Numbers<'a> {
     /// By group, by how much more is in use than when the trend begins; `None` where
     /// there is no trend.
     pub fn trends(&self) -> Option<Vec<f64>> {
-        let groups = self.session.book().groups().numbers();
         if let Some(then) = &self.then {
+            let groups = then.classes();
             let grown = |group| then.trend(self.session, Some(group)).iter().sum();
             return (then.trend_steps(self.session) > 0)
                 .then(|| (0..groups as u32).map(grown).collect());
         }
+        let groups = self.session.book().groups().numbers();
         let (everything, course) = (self.session.everything(), self.session.course());
         let steps = course.trend_steps();
         let mut trends = vec![0.0; groups];
@@ -172,29 +297,40 @@ impl<'a> Numbers<'a> {
     /// The median lifetime of a group; `table` is room to work in.
     pub fn lifetime(&self, group: u32, table: &mut Table) -> Lifetime {
         match &self.then {
-            None => self.session.group_lifetime(group, table),
+            None => self.session.group_lifetime(group, table, false).0,
             Some(then) => then.lifetime(self.session, std::iter::once(group), table),
         }
     }
 
     /// The median lifetime of some groups together, or of all.
     pub fn lifetime_of(&self, groups: Option<&mut dyn Iterator<Item = u32>>) -> Lifetime {
+        self.lived_of(groups).median
+    }
+
+    /// How long blocks of some groups together live, or of all.
+    pub fn lived_of(&self, groups: Option<&mut dyn Iterator<Item = u32>>) -> Lived {
         let mut table = Table::default();
         let (session, all) = (self.session, self.session.book().groups());
         match (&self.then, groups) {
             (None, None) => {
                 session.everything().lifetimes.add_to(&mut table, session.now_ns());
-                table.median()
+                Lived::of(&table)
             }
             (None, Some(groups)) => {
                 for &stack in groups.flat_map(|group| all.group(group).stacks()) {
                     let lifetimes = &session.numbers()[stack as usize].lifetimes;
                     lifetimes.add_to(&mut table, session.now_ns());
                 }
-                table.median()
+                Lived::of(&table)
             }
-            (Some(then), None) => then.lifetime(session, 0..all.numbers() as u32, &mut table),
-            (Some(then), Some(groups)) => then.lifetime(session, groups, &mut table),
+            (Some(then), None) => {
+                then.ages_of(session, 0..then.classes() as u32, &mut table);
+                Lived::of(&table)
+            }
+            (Some(then), Some(groups)) => {
+                then.ages_of(session, groups, &mut table);
+                Lived::of(&table)
+            }
         }
     }
 }

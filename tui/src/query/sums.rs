@@ -1,10 +1,10 @@
 //! What is added up over callstacks before intervals are made.
 
-use super::numbers::{Numbers, Part};
+use super::numbers::{Lived, Numbers, Part};
 use super::{Figures, Metric, NodeKey};
 use crate::session::estimate::change;
 use crate::session::estimate::precision::{self, Finer};
-use crate::session::figures::{Change, Estimate, Lifetime, Ratio};
+use crate::session::figures::{Change, Estimate, Ratio};
 use crate::session::{Session, estimate};
 use heaptop_protocol::totals::{Total, Totals};
 
@@ -26,6 +26,10 @@ pub struct Sums {
     pub gained: Total,
     /// alive at its beginning and dead by its end.
     pub lost: Total,
+    /// Whether that is growth with evidence.
+    pub grew: bool,
+    /// Of functions: in use by them and all that they call.
+    pub cum: Option<Total>,
 }
 
 impl Sums {
@@ -54,6 +58,33 @@ impl Sums {
         }
         let stacks = session.book().stacks();
         sums.look_back(session, |stack| taken[stacks[stack as usize].group() as usize]);
+        sums
+    }
+
+    /// Of rows of several groups each, at present: by group, its row, and how many rows
+    /// there are.
+    pub fn live_of_rows(session: &Session, row_of: &[Option<u32>], rows: usize) -> Vec<Self> {
+        let (everything, course) = (session.everything(), session.course());
+        let steps = course.trend_steps().count();
+        let mut sums: Vec<Self> = Vec::new();
+        sums.resize_with(rows, || Self { steps: vec![0.0; steps], ..Self::default() });
+        for (group, row) in row_of.iter().enumerate() {
+            if let Some(row) = row {
+                sums[*row as usize].totals.merge(session.group_totals(group as u32));
+            }
+        }
+        let stacks = session.book().stacks();
+        let row = |stack: u32| row_of[stacks[stack as usize].group() as usize];
+        for stack in everything.allocated.within(course.rate_steps()) {
+            if let Some(row) = row(stack) {
+                sums[row as usize].window.merge(&born_lately(session, stack));
+            }
+        }
+        for stack in everything.in_use.within(course.trend_steps()) {
+            if let Some(row) = row(stack) {
+                sums[row as usize].grow(session, stack);
+            }
+        }
         sums
     }
 
@@ -129,7 +160,7 @@ impl Sums {
         if self.steps.is_empty() { Vec::new() } else { trend }
     }
 
-    pub fn figures(&self, numbers: &Numbers<'_>, lifetime: Lifetime) -> Figures {
+    pub fn figures(&self, numbers: &Numbers<'_>, lived: Lived) -> Figures {
         type Made = fn(&Total, estimate::Sight) -> Estimate;
         let (bytes, objects): (Made, Made) = (estimate::bytes, estimate::objects);
         let of = |part, total: &Total, made: Made| {
@@ -154,7 +185,10 @@ impl Sums {
             object_rate: rate(objects),
             promoted,
             short_lived: estimate::complement(promoted),
-            lifetime,
+            lifetime: lived.median,
+            mean: lived.mean,
+            cum: self.cum.as_ref().map_or(Estimate::Unknown, |cum| of(Part::InUse, cum, bytes)),
+            grew: self.grew,
             growth: growth
                 .map_or(Change::Unknown, |sight| change::growth(&self.gained, &self.lost, sight)),
             trend: self.trend(),

@@ -5,15 +5,17 @@
 //! figures made for them alone. Nothing is sorted but what is handed out.
 //!
 //! What rows are ordered by is the very number that their figures show. The sum
-//! is over all rows, handed out or not.
+//! is over all rows, handed out or not. Rows may also be callsites put together, or blocks
+//! by size or thread: see [`super::rows`].
 
 use super::keys::Keys;
 use super::numbers::Numbers;
-use super::select::Filter;
-use super::{Column, Figures, NodeKey, Question, Row, Table, Unattributed, When};
+use super::rows::Rows;
+use super::sums::Sums;
+use super::{Column, Figures, Grouping, NodeKey, Question, Row, Table, Unattributed, When};
 use crate::session::Session;
-use crate::session::book::NodeInfo;
-use crate::session::estimate::survival;
+use crate::session::estimate::{family, survival};
+use heaptop_protocol::totals::Total;
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -39,12 +41,12 @@ impl Extend<NodeKey> for Order {
     }
 }
 
-/// One callsite in the order.
+/// One row in the order.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     /// Its place in an order that is held; `u32::MAX` without.
     place: u32,
-    group: u32,
+    row: u32,
     /// Smaller ones come first.
     key: u64,
 }
@@ -54,8 +56,11 @@ struct Entry {
 #[derive(Debug)]
 pub struct Callsites<'a> {
     numbers: Numbers<'a>,
-    when: When,
+    rows: Rows<'a>,
+    question: Question,
     entries: Vec<Entry>,
+    /// Before the filter.
+    of: usize,
     /// Names run from Z to A.
     names_descend: bool,
 }
@@ -64,16 +69,24 @@ impl<'a> Callsites<'a> {
     /// Asks. Costs a look at each callsite.
     #[must_use]
     pub fn ask(session: &'a Session, question: &Question) -> Self {
-        let filter = Filter::new(session.book(), &question.filter);
-        let numbers = Numbers::of(session, question.when);
-        let mut keys = Keys::new(&numbers, question);
-        let groups = session.book().groups().iter();
-        let entries = groups
-            .filter(|(_, group)| group.stacks().iter().any(|&at| filter.takes(at)))
-            .map(|(group, _)| Entry { place: u32::MAX, group, key: keys.of(group) })
+        let numbers = Numbers::ask(session, question);
+        let rows = Rows::of(session, question.group);
+        let (mut of, mut taken) = rows.taken(question);
+        if rows.leaves_out_empty() {
+            let empty = |row: u32| {
+                let totals = numbers.group(row);
+                totals.allocated.n + totals.in_use.n == 0
+            };
+            taken.retain(|&row| !empty(row));
+            of = (0..of as u32).filter(|&row| !empty(row)).count();
+        }
+        let mut keys = Keys::new(&numbers, &rows, question);
+        let entries = taken
+            .into_iter()
+            .map(|row| Entry { place: u32::MAX, row, key: keys.of(row) })
             .collect();
         let names_descend = question.sort == Column::Callsite && question.descending;
-        Self { numbers, when: question.when, entries, names_descend }
+        Self { numbers, rows, question: question.clone(), entries, of, names_descend }
     }
 
     /// How many rows there are.
@@ -93,7 +106,7 @@ impl<'a> Callsites<'a> {
         let mut new = Vec::new();
         let mut entries = std::mem::take(&mut self.entries);
         for entry in &mut entries {
-            match order.0.get(&self.node(entry.group).key) {
+            match order.0.get(&self.rows.key(entry.row)) {
                 Some(&place) => entry.place = place,
                 None => new.push(*entry),
             }
@@ -103,16 +116,15 @@ impl<'a> Callsites<'a> {
             return;
         }
         new.sort_unstable_by(|a, b| self.compare(a, b));
-        order.extend(new.iter().map(|entry| self.node(entry.group).key));
+        order.extend(new.iter().map(|entry| self.rows.key(entry.row)));
         self.hold(order);
     }
 
     /// The place of a row.
     #[must_use]
     pub fn position(&self, key: NodeKey) -> Option<usize> {
-        let book = self.session().book();
-        let group = book.groups().at(book.node(key)?)?;
-        let entry = self.entries.iter().find(|entry| entry.group == group)?;
+        let row = self.rows.find(key)?;
+        let entry = self.entries.iter().find(|entry| entry.row == row)?;
         Some(self.entries.iter().filter(|e| self.compare(e, entry).is_lt()).count())
     }
 
@@ -121,28 +133,31 @@ impl<'a> Callsites<'a> {
     pub fn table(mut self, range: Range<usize>) -> Table {
         let len = self.entries.len();
         let range = range.start.min(len)..range.end.min(len).max(range.start.min(len));
+        let picked = self.pick(&range);
+        let mut sums = self.numbers.of_rows(&self.rows, &picked);
+        self.mark_grown(&picked, &mut sums);
+        self.add_cum(&picked, &mut sums);
         let mut lives = survival::Table::default();
-        let rows = self
-            .pick(&range)
-            .into_iter()
-            .map(|group| {
-                let node = self.node(group);
-                let lifetime = self.numbers.lifetime(group, &mut lives);
-                let figures = self.numbers.of_group(group).figures(&self.numbers, lifetime);
-                Row { key: node.key, label: node.label.clone(), figures }
+        let rows = picked
+            .iter()
+            .zip(&sums)
+            .map(|(&row, sums)| {
+                let lived = self.numbers.lived(&self.rows, row, true, &mut lives);
+                let figures = sums.figures(&self.numbers, lived);
+                Row { key: self.rows.key(row), label: self.rows.label(row).clone(), figures }
             })
             .collect();
-        let of = self.session().book().groups().count();
-        let unattributed = match self.when {
+        let unattributed = match self.question.when {
             When::Now => self.session().unattributed(),
             When::At(_) | When::Range { .. } | When::Peak => None,
         };
         let unattributed = unattributed
             .map(|(in_use_bytes, allocated_bytes)| Unattributed { in_use_bytes, allocated_bytes });
-        Table { first: range.start, rows, total: self.total(), unattributed, len, of }
+        let (total, of) = (self.total(), self.of);
+        Table { first: range.start, rows, total, unattributed, len, of }
     }
 
-    /// The groups of the rows at `range`.
+    /// The rows at `range`.
     fn pick(&mut self, range: &Range<usize>) -> Vec<u32> {
         let mut entries = std::mem::take(&mut self.entries);
         let by = |a: &Entry, b: &Entry| self.compare(a, b);
@@ -156,9 +171,57 @@ impl<'a> Callsites<'a> {
         }
         part = &mut part[range.start..];
         part.sort_unstable_by(by);
-        let groups = part.iter().map(|entry| entry.group).collect();
+        let rows = part.iter().map(|entry| entry.row).collect();
         self.entries = entries;
-        groups
+        rows
+    }
+
+    /// Which rows grew with evidence: of all rows that there are, shown or not.
+    fn mark_grown(&self, picked: &[u32], sums: &mut [Sums]) {
+        let Some(sight) = self.numbers.growth_sight() else { return };
+        if self.rows.are_groups() || self.question.group.together().is_none() {
+            let grew = self.numbers.grew();
+            for (row, sums) in picked.iter().zip(sums) {
+                sums.grew = grew.get(*row as usize).is_some_and(|grew| *grew);
+            }
+            return;
+        }
+        let sets: Vec<(Total, Total)> = (0..self.of as u32)
+            .map(|row| {
+                let (mut gained, mut lost) = (Total::default(), Total::default());
+                for &group in self.rows.members(&row) {
+                    if let Some((g, l)) = self.numbers.growth_of(group) {
+                        gained.merge(g);
+                        lost.merge(l);
+                    }
+                }
+                (gained, lost)
+            })
+            .collect();
+        let grew = family::grew(sets.iter().map(|(gained, lost)| (gained, lost)), sight);
+        for (row, sums) in picked.iter().zip(sums) {
+            sums.grew = grew.get(*row as usize).is_some_and(|grew| *grew);
+        }
+    }
+
+    /// What goes through functions, of those that are shown.
+    fn add_cum(&self, picked: &[u32], sums: &mut [Sums]) {
+        let Some(functions) = self.rows.functions() else { return };
+        let mut place_of = vec![None; functions.classes.len()];
+        for (place, row) in picked.iter().enumerate() {
+            place_of[*row as usize] = Some(place);
+            sums[place].cum = Some(Total::default());
+        }
+        let book = self.session().book();
+        let stacks =
+            (0..book.stacks().len() as u32).filter(|&stack| self.numbers.stack(stack).in_use.n > 0);
+        functions.through(book, stacks, |stack, class| {
+            if let Some(place) = place_of[class as usize]
+                && let Some(cum) = &mut sums[place].cum
+            {
+                cum.merge(&self.numbers.stack(stack).in_use);
+            }
+        });
     }
 
     fn session(&self) -> &'a Session {
@@ -167,32 +230,38 @@ impl<'a> Callsites<'a> {
 
     fn total(&self) -> Figures {
         let groups = self.session().book().groups();
-        if self.entries.len() == groups.count() {
-            let lifetime = self.numbers.lifetime_of(None);
-            return self.numbers.whole().figures(&self.numbers, lifetime);
+        let everything = self.entries.len() == self.of && self.question.within.is_none();
+        let (mut sums, lived) = if everything {
+            (self.numbers.whole(), self.numbers.lived_of(None))
+        } else {
+            let classes = self.numbers.classes().max(groups.numbers());
+            let mut taken = vec![false; classes];
+            for &group in self.entries.iter().flat_map(|e| self.rows.members(&e.row)) {
+                taken[group as usize] = true;
+            }
+            // In one order, whatever was handed out: sums of floats differ by their order.
+            let mut members = (0..).zip(&taken).filter(|(_, taken)| **taken).map(|(at, _)| at);
+            let lived = self.numbers.lived_of(Some(&mut members));
+            (self.numbers.of_groups(&taken), lived)
+        };
+        if let Some(sight) = self.numbers.growth_sight() {
+            sums.grew = family::grew([(&sums.gained, &sums.lost)].into_iter(), sight)[0];
         }
-        let mut taken = vec![false; groups.numbers()];
-        for entry in &self.entries {
-            taken[entry.group as usize] = true;
-        }
-        let mut groups = self.entries.iter().map(|entry| entry.group);
-        let lifetime = self.numbers.lifetime_of(Some(&mut groups));
-        self.numbers.of_groups(&taken).figures(&self.numbers, lifetime)
+        sums.figures(&self.numbers, lived)
     }
 
     fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
         (a.place, a.key).cmp(&(b.place, b.key)).then_with(|| {
+            // Sizes have an order of their own, which their names have not.
+            if self.question.group == Grouping::Size {
+                return if self.names_descend { b.row.cmp(&a.row) } else { a.row.cmp(&b.row) };
+            }
             let name = |entry: &Entry| {
-                let NodeInfo { key, label, .. } = self.node(entry.group);
-                (&label.function, &label.location, *key)
+                let label = self.rows.label(entry.row);
+                (&label.function, &label.location, self.rows.key(entry.row))
             };
             let order = name(a).cmp(&name(b));
             if self.names_descend { order.reverse() } else { order }
         })
-    }
-
-    fn node(&self, group: u32) -> &'a NodeInfo {
-        let book = self.session().book();
-        &book.nodes()[book.groups().group(group).callsite() as usize]
     }
 }

@@ -391,8 +391,15 @@ fn parts_of_the_rows_are_parts_of_the_whole() {
     for sort in Column::ALL {
         for descending in [true, false] {
             for filter in ["", "1"] {
-                let question =
-                    Question { sort, descending, filter: filter.into(), when: When::Now };
+                let filter = filter.into();
+                let from = Some(f.session.span().unwrap().0);
+                let question = Question {
+                    sort,
+                    descending,
+                    filter,
+                    growth_from_ns: from,
+                    ..Question::default()
+                };
                 let whole = callsites(s, &question);
                 assert_eq!((whole.first, whole.len, whole.of), (0, whole.rows.len(), 200));
                 check_order(&whole, &question);
@@ -441,6 +448,12 @@ fn check_order(table: &Table, question: &Question) {
                 Lifetime::Unknown => None,
                 Lifetime::Median { ns, .. } | Lifetime::Beyond { ns, .. } => Some(ns),
             },
+            Column::MeanLifetime => match f.mean {
+                Followed::Unknown => None,
+                Followed::Interval { value: ns, .. } | Followed::Bounds { low: ns, .. } => Some(ns),
+            },
+            Column::Growth => f.growth.point(),
+            Column::Cum => of(f.cum),
             Column::Trend => Some(f.trend.last()? - f.trend.first()?),
         }
     };
@@ -555,3 +568,7 @@ proptest::proptest! {
         }
     }
 }
+
+mod grouped;
+
+mod closely;

@@ -22,7 +22,7 @@
 
 use super::{Cell, Report};
 use crate::query::When;
-use crate::session::figures::{Change, Estimate, Lifetime, Ratio};
+use crate::session::figures::{Change, Estimate, Followed, Lifetime, Ratio};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
@@ -153,13 +153,17 @@ impl Ends {
 pub(super) fn ends(cell: &Cell) -> Option<Ends> {
     match *cell {
         Cell::Estimate(estimate, _) => Ends::of_estimate(estimate),
-        Cell::Share(Ratio::Interval { value, low, high, samples }) => {
+        Cell::Share(Ratio::Interval { value, low, high, samples })
+        | Cell::Followed(Followed::Interval { value, low, high, samples }) => {
             Some(Ends::new(Some(value), low, high, Some(samples)))
         }
         Cell::Lifetime(Lifetime::Median { ns, low_ns, high_ns, samples }) => {
             Some(Ends::new(Some(ns), low_ns, high_ns, Some(samples)))
         }
         Cell::Lifetime(Lifetime::Beyond { ns, samples }) => Some(Ends::from_below(ns, samples)),
+        Cell::Followed(Followed::Bounds { low, samples, .. }) => {
+            Some(Ends::from_below(low, samples))
+        }
         Cell::Change(change) => Some(match change {
             Change::Unknown => return None,
             Change::Exact { value } => Ends::new(Some(value), value, value, None),

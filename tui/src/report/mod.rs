@@ -15,8 +15,8 @@ mod tests;
 pub mod text;
 pub mod views;
 
-use crate::query::{Label, Metric, When};
-use crate::session::figures::{Change, Estimate, Lifetime, Ratio};
+use crate::query::{Grouping, Label, Metric, When};
+use crate::session::figures::{Change, Estimate, Followed, Lifetime, Ratio};
 use crate::view::format::Unit;
 
 /// What is reported.
@@ -70,6 +70,8 @@ pub struct Asked {
     pub filter: String,
     /// Of when.
     pub when: When,
+    /// What a row of the callsites is.
+    pub group: Grouping,
 }
 
 /// A column.
@@ -96,6 +98,8 @@ pub enum Cell {
     Part(f64),
     /// A lifetime, or an age.
     Lifetime(Lifetime),
+    /// A mean life in nanoseconds, as far as blocks could be followed.
+    Followed(Followed),
     /// Growth in bytes.
     Change(Change),
     /// A number without error.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::query::{self, Direction, Question};
+use crate::query::{self, Direction, Grouping, Question};
 use crate::session::Session;
 use crate::session::fixture::Fixture;
 
@@ -42,6 +42,7 @@ fn asked(view: View, when: When) -> Asked {
         focus: Vec::new(),
         filter: String::new(),
         when,
+        group: Grouping::Callsite,
     }
 }
 

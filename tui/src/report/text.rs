@@ -3,8 +3,7 @@
 use super::{Cell, Heading, Report};
 use crate::calendar::Utc;
 use crate::query::When;
-use crate::session::figures::Change;
-use crate::view::format::{self, Rounding, Unit};
+use crate::view::format::{self, Unit};
 use crate::view::text;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -125,33 +124,13 @@ fn cell(cell: &Cell) -> String {
         Cell::Share(ratio) => format::ratio(ratio).to_string(),
         Cell::Part(share) => format::cost(*share),
         Cell::Lifetime(lifetime) => format::lifetime(lifetime).to_string(),
-        Cell::Change(change) => growth(*change),
+        Cell::Change(change) => format::change(*change).to_string(),
+        Cell::Followed(mean) => format::mean_life(mean).to_string(),
         Cell::Number(number) => {
             number.map_or_else(|| format::UNKNOWN.to_owned(), |number| number.to_string())
         }
         Cell::Mark(true, word) => (*word).into(),
         Cell::Mark(false, _) => String::new(),
-    }
-}
-
-/// Growth in bytes with its interval.
-#[must_use]
-pub fn growth(change: Change) -> String {
-    let signed = |value: f64, digits| {
-        let sign = if value < 0.0 { "-" } else { "+" };
-        format!("{sign}{}", format::bytes(value.abs(), digits, Rounding::Nearest))
-    };
-    match change {
-        Change::Unknown => format::UNKNOWN.into(),
-        Change::Exact { value } => signed(value, 3),
-        // The interval of a change is in bytes: in per cent of nearly nothing it says
-        // nothing.
-        Change::Interval { value, low, high, .. } => {
-            let half = (high - value).max(value - low).max(0.0);
-            format!("{} ±{}", signed(value, 2), format::bytes(half, 2, Rounding::Up))
-        }
-        Change::AtLeast { low, .. } => format!("≥ {}", signed(low, 2)),
-        Change::AtMost { high, .. } => format!("≤ {}", signed(high, 2)),
     }
 }
 

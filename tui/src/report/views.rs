@@ -2,8 +2,11 @@
 
 use super::{Asked, Cell, Column, Heading, Report, View, course};
 use crate::export;
-use crate::query::{self, Callsites, Direction, Figures, Label, Metric, Node, NodeKey, When};
+use crate::query::{
+    self, Callsites, Direction, Figures, Grouping, Label, Metric, Node, NodeKey, When,
+};
 use crate::session::figures::{Change, Estimate, Lifetime};
+use crate::session::then::by::By;
 use crate::session::{Connection, Session};
 use crate::view::format::Unit;
 use std::collections::{BinaryHeap, HashMap};
@@ -114,7 +117,8 @@ fn question(asked: &Asked) -> query::Question {
         Metric::PromotedBytes => query::Column::Promoted,
         Metric::ShortLivedBytes => query::Column::ShortLived,
     };
-    query::Question { sort, descending: true, filter: asked.filter.clone(), when: asked.when }
+    let (filter, when, group) = (asked.filter.clone(), asked.when, asked.group);
+    query::Question { sort, filter, when, group, ..query::Question::default() }
 }
 
 pub(super) fn callsites(session: &Session, asked: &Asked) -> Report {
@@ -130,9 +134,23 @@ pub(super) fn callsites(session: &Session, asked: &Asked) -> Report {
         column("promoted_share", "promoted"),
         column("short_lived_share", "dies young"),
         column("median_lifetime_ns", "lifetime"),
+        column("mean_lifetime_ns", "mean life"),
     ];
+    columns[0] = match asked.group {
+        Grouping::Callsite => FUNCTION,
+        Grouping::Function => column("function", "function"),
+        Grouping::File => column("file", "file"),
+        Grouping::Crate => column("crate_or_module", "crate or module"),
+        Grouping::Size => column("size_class", "size"),
+        Grouping::Thread => column("thread", "thread"),
+    };
+    let cum = asked.group == Grouping::Function;
+    if cum {
+        columns.push(column("cum_in_use_bytes", "cum"));
+    }
     if ranged {
         columns.push(column("growth_bytes", "growth"));
+        columns.push(column("grew", ""));
     }
     let cells = |names: [Cell; 2], f: &Figures| -> Vec<Cell> {
         let mut cells = names.to_vec();
@@ -145,16 +163,27 @@ pub(super) fn callsites(session: &Session, asked: &Asked) -> Report {
             Cell::Share(f.promoted),
             Cell::Share(f.short_lived),
             Cell::Lifetime(f.lifetime),
+            Cell::Followed(f.mean),
         ]);
+        if cum {
+            cells.push(Cell::Estimate(f.cum, Unit::Bytes));
+        }
         if ranged {
             cells.push(Cell::Change(f.growth));
+            cells.push(Cell::Mark(f.grew, "grew"));
         }
         cells
     };
     let table = Callsites::ask(session, &question(asked)).table(0..asked.top);
     let rows = table.rows.iter().map(|row| cells(names(&row.label), &row.figures)).collect();
     let total = cells(sum(), &table.total);
-    made(session, asked, columns, rows, Some(total), table.len)
+    let mut report = made(session, asked, columns, rows, Some(total), table.len);
+    let blocks = asked.group.by() != By::Group && !ranged;
+    if let (Some((from, _)), true) = (session.span(), blocks) {
+        let (from, [_, many]) = (super::text::elapsed(from), asked.group.names());
+        report.notes.push(format!("{many} are counted from {from} on, when heaptop came"));
+    }
+    report
 }
 
 fn peak(session: &Session, asked: &Asked) -> Report {

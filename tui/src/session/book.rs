@@ -19,6 +19,7 @@
 use super::callsite::{Owner, Rules};
 use super::groups::Groups;
 use super::names::{Named, Symbol};
+use super::partition::{self, Partition, Together};
 use super::sane;
 use super::search::{Lower, Search};
 use crate::query::{Label, NodeKey};
@@ -110,6 +111,7 @@ pub struct Book {
     by_id: FxHashMap<StackId, u32>,
     groups: Groups,
     search: Search,
+    partitions: partition::Kept,
     wanted: Vec<Frame>,
     frames_held: usize,
     regrouped: u64,
@@ -153,6 +155,32 @@ impl Book {
     #[must_use]
     pub fn containing(&self, text: &str) -> Arc<[bool]> {
         self.search.containing(text, &self.nodes, &self.stacks)
+    }
+
+    /// Callsites put together.
+    #[must_use]
+    pub fn partition(&self, together: Together) -> Arc<Partition> {
+        self.partitions.of(self, together)
+    }
+
+    /// The file name of the module that a group's callsite is in.
+    #[must_use]
+    pub fn module_of(&self, group: u32) -> Option<&str> {
+        let group = self.groups.group(group);
+        let stack = &self.stacks[*group.stacks().first()? as usize];
+        let here = |frame: &&u32| {
+            let nodes = &self.frames[**frame as usize].nodes;
+            nodes.iter().any(|(node, _)| *node == group.callsite())
+        };
+        let frame = stack.frames.iter().rev().find(here).or_else(|| stack.frames.last())?;
+        let module = self.modules.get(&self.frames[*frame as usize].frame.module)?;
+        module.path.rsplit('/').next().filter(|name| !name.is_empty())
+    }
+
+    /// Callstacks or names have changed.
+    fn forget(&mut self) {
+        self.search.forget();
+        self.partitions.forget();
     }
 
     /// The totals of a callstack are others.
@@ -220,7 +248,7 @@ impl Book {
             self.refused += 1;
             return known.unwrap_or_else(|| self.stack(StackId::OTHER));
         }
-        self.search.forget();
+        self.forget();
         // Of a stack defined anew the old frames stay counted: their lists keep it.
         self.frames_held += frames.len();
         let at = known.unwrap_or(self.stacks.len() as u32);
@@ -243,7 +271,7 @@ impl Book {
 
     /// Names have come. Whether anything changed.
     pub fn rename(&mut self, names: impl Iterator<Item = Named>) -> bool {
-        self.search.forget();
+        self.forget();
         let mut touched = FxHashSet::default();
         for Named { frame, symbols } in names {
             let Some(&at) = self.by_frame.get(&frame) else { continue };

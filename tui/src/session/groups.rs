@@ -16,8 +16,9 @@
 //! knows the number of that event: events come by the million, and empty nothing.
 
 use super::Numbers;
+use super::estimate::curve::Curve;
 use super::estimate::survival::{self, Table, bucket};
-use super::figures::Lifetime;
+use super::figures::{Followed, Lifetime};
 use heaptop_protocol::totals::Totals;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, OnceCell};
@@ -45,6 +46,8 @@ struct Lives {
     event_ns: u64,
     as_of_ns: u64,
     lifetime: Lifetime,
+    /// Where it was asked for.
+    mean: Option<Followed>,
 }
 
 impl Group {
@@ -177,7 +180,7 @@ impl Groups {
         sum(runs.map(|(at, run)| &**run.get_or_init(|| Box::new(of(at)))))
     }
 
-    /// The median lifetime of a group. `lived` are the numbers of callstacks' last
+    /// The median lifetime of a group, and the mean where that is wanted. `lived` are the numbers of callstacks' last
     /// events, as far as there were any; `table` is room to work in.
     pub(super) fn lifetime(
         &self,
@@ -186,7 +189,8 @@ impl Groups {
         lived: &[u64],
         now_ns: u64,
         table: &mut Table,
-    ) -> Lifetime {
+        with_mean: bool,
+    ) -> (Lifetime, Followed) {
         let group = self.group(at);
         let as_of = |event_ns: u64| {
             let age = survival::begins(bucket(now_ns.saturating_sub(event_ns)).into());
@@ -197,8 +201,9 @@ impl Groups {
         if let Some(lives) = group.lives.get()
             && lives.event == event
             && lives.as_of_ns == as_of(lives.event_ns)
+            && (lives.mean.is_some() || !with_mean)
         {
-            return lives.lifetime;
+            return (lives.lifetime, lives.mean.unwrap_or(Followed::Unknown));
         }
         let lifetimes = || group.stacks.iter().map(|&stack| &numbers[stack as usize].lifetimes);
         let event_ns = lifetimes().map(super::lifetimes::Lifetimes::event_ns).max().unwrap_or(0);
@@ -206,8 +211,9 @@ impl Groups {
         table.clear();
         lifetimes().for_each(|lifetimes| lifetimes.add_to(table, as_of_ns));
         let lifetime = table.median();
-        group.lives.set(Some(Lives { event, event_ns, as_of_ns, lifetime }));
-        lifetime
+        let mean = with_mean.then(|| Curve::of(table).mean());
+        group.lives.set(Some(Lives { event, event_ns, as_of_ns, lifetime, mean }));
+        (lifetime, mean.unwrap_or(Followed::Unknown))
     }
 }
 

@@ -4,7 +4,7 @@ use super::blocks::Block;
 use super::book::Book;
 use super::course::Course;
 use super::estimate::survival::Table;
-use super::figures::{Estimate, Lifetime, Ratio};
+use super::figures::{Estimate, Followed, Lifetime, Ratio};
 use super::when::When;
 use super::{Connection, Everything, Numbers, PeakView, Session, estimate};
 use heaptop_protocol::callstack::{Frame, Module};
@@ -191,10 +191,16 @@ impl Session {
         self.book.groups().totals(group, &self.numbers)
     }
 
-    /// The median lifetime of a group of callstacks; `table` is room to work in.
-    pub(crate) fn group_lifetime(&self, group: u32, table: &mut Table) -> Lifetime {
+    /// The median lifetime of a group of callstacks, and the mean where it is wanted;
+    /// `table` is room to work in.
+    pub(crate) fn group_lifetime(
+        &self,
+        group: u32,
+        table: &mut Table,
+        with_mean: bool,
+    ) -> (Lifetime, Followed) {
         let lived = &self.everything.lived;
-        self.book.groups().lifetime(group, &self.numbers, lived, self.now_ns, table)
+        self.book.groups().lifetime(group, &self.numbers, lived, self.now_ns, table, with_mean)
     }
 
     /// Status over time.

@@ -27,6 +27,7 @@
 pub mod blocks;
 pub mod book;
 pub mod callsite;
+mod classes;
 mod clock;
 pub mod course;
 pub mod estimate;
@@ -39,6 +40,7 @@ mod known;
 pub mod lifetimes;
 pub mod lives;
 pub mod names;
+pub mod partition;
 pub mod past;
 pub mod phases;
 pub mod sane;
@@ -197,6 +199,7 @@ pub struct Session {
     /// Births since the base that were heard of.
     heard_born: Total,
     then: then::Kept,
+    classes: classes::Kept,
     strata: strata::Strata,
     frees: frees::Frees,
     dropped: u64,
@@ -239,6 +242,7 @@ impl Session {
             base: None,
             heard_born: Total::default(),
             then: then::Kept::default(),
+            classes: classes::Kept::default(),
             strata: strata::Strata::default(),
             frees: frees::Frees::default(),
             dropped: 0,

@@ -21,8 +21,11 @@ use crate::source::inbox::{Event, Inbox};
 use crate::source::tell::Tell;
 use crate::source::{Link, SourceEvent};
 use crate::symbols::Symbolizer;
+use crate::system::Memory;
 use crate::view;
 
+/// Between two looks at what the system knows.
+const SYSTEM: Duration = Duration::from_secs(1);
 /// Between two steps of a time cursor that moves by itself.
 const PLAY: Duration = Duration::from_millis(100);
 
@@ -69,6 +72,8 @@ struct Live {
     /// Messages from work in the background.
     done: (Sender<Message>, Receiver<Message>),
     inbox: Arc<Inbox>,
+    /// When the system was asked last for what it knows of the target's memory.
+    asked_system: Option<Instant>,
 }
 
 impl Live {
@@ -81,6 +86,7 @@ impl Live {
             played: Instant::now(),
             done: channel(),
             inbox: Arc::clone(inbox),
+            asked_system: None,
         }
     }
 
@@ -148,6 +154,22 @@ impl Live {
         let modules: Vec<Module> =
             concerned.iter().filter_map(|id| known.get(id)).cloned().collect();
         symbols.want(link.target().pid, &modules, frames);
+    }
+
+    /// What the system knows of the target's memory, once a second while somebody looks.
+    fn ask_system(&mut self) {
+        let Feed::Target { link, .. } = &self.feed else { return };
+        if !self.app.wants_system() {
+            self.asked_system = None;
+            return;
+        }
+        let now = Instant::now();
+        if self.asked_system.is_none_or(|asked| now >= asked + SYSTEM) {
+            self.asked_system = Some(now);
+            let there = *self.session.connection() == Connection::Connected;
+            let memory = there.then(|| Memory::read(link.target().pid));
+            self.app.update(Message::System(memory), &self.session);
+        }
     }
 
     /// How far the work in the background is.
@@ -218,7 +240,9 @@ impl Ui for Live {
     fn refresh(&mut self) -> bool {
         self.want_names();
         self.look();
-        self.app.update(Message::Refresh, &self.session);
+        self.ask_system();
+        // What may be wanted by itself is told to the agent, never to the terminal.
+        let _ = self.update(Message::Refresh);
         self.app.take_dirty()
     }
 

@@ -27,6 +27,7 @@ pub fn filter(app: &App, area: Rect, frame: &mut Frame) {
     // The end is where one types.
     let (lead, hint) = match kind {
         Typed::Filter(_) => (" / ", "  Enter keeps it, Esc takes it back"),
+        Typed::Limit => (" limit of bytes in use ", "  such as 2G; nothing: none"),
         Typed::Mark => (" mark as ", "  Enter marks this moment, Esc does not"),
     };
     let room = width.saturating_sub(lead.len() + 2);
@@ -109,10 +110,11 @@ fn count(app: &App) -> String {
     match (app.screen(), app.table()) {
         (Screen::Callsites(_), Some(table)) => {
             let (shown, of) = (table.len, table.of);
+            let [_, many] = app.question().group.names();
             if shown == of {
-                format!("{} callsites ", format::grouped(of))
+                format!("{} {many} ", format::grouped(of))
             } else {
-                format!("{} of {} callsites ", format::grouped(shown), format::grouped(of))
+                format!("{} of {} {many} ", format::grouped(shown), format::grouped(of))
             }
         }
         (Screen::Help { offset }, _) => {
@@ -127,8 +129,14 @@ fn count(app: &App) -> String {
             Some(answer) => format!("{} callsites ", format::grouped(answer.len)),
             None => String::new(),
         },
-        (Screen::Callers(_) | Screen::Timeline(_), _) | (Screen::Callsites(_), None) => {
-            String::new()
-        }
+        (Screen::Leaks(leaks), _) => match &leaks.answer {
+            Some(answer) => format!("{} callsites ", format::grouped(answer.len)),
+            None => String::new(),
+        },
+        (
+            Screen::Callers(_) | Screen::Details(_) | Screen::Timeline(_) | Screen::Columns { .. },
+            _,
+        )
+        | (Screen::Callsites(_), None) => String::new(),
     }
 }

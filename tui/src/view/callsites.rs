@@ -13,7 +13,7 @@ use super::layout::{self, Fields, Placed, Wanted};
 use super::{Parts, list_row, names, spark};
 use crate::app::App;
 use crate::app::cursor::Cursor;
-use crate::query::{Column, Figures};
+use crate::query::{Column, Figures, Grouping};
 
 /// A column of figures.
 pub struct Spec {
@@ -33,6 +33,8 @@ pub enum Cell {
     Figure(fn(&Figures) -> Figure),
     /// A curve.
     Curve(fn(&Figures) -> &[f64]),
+    /// Growth, which is nothing without evidence.
+    Growth,
 }
 
 const BYTES: (Fields, Fields) = (Fields(8, 5), Fields(9, 6));
@@ -41,6 +43,7 @@ const COUNT: (Fields, Fields) = (Fields(6, 5), Fields(8, 6));
 const COUNT_RATE: (Fields, Fields) = (Fields(8, 5), Fields(10, 6));
 const SHARE: (Fields, Fields) = (Fields(6, 5), Fields(6, 6));
 const TIME: (Fields, Fields) = (Fields(8, 0), Fields(8, 6));
+const GROWTH: (Fields, Fields) = (Fields(9, 9), Fields(9, 9));
 const CURVE: (Fields, Fields) = (Fields(8, 0), Fields(30, 0));
 
 const fn spec(
@@ -54,7 +57,7 @@ const fn spec(
 }
 
 /// All columns of figures.
-pub const COLUMNS: [Spec; 10] = [
+pub const COLUMNS: [Spec; 13] = [
     spec(
         Column::InUseBytes,
         "in use",
@@ -62,6 +65,8 @@ pub const COLUMNS: [Spec; 10] = [
         100,
         Cell::Figure(|f| format::estimate(&f.in_use_bytes, Unit::Bytes)),
     ),
+    spec(Column::Cum, "cum", BYTES, 95, Cell::Figure(|f| format::estimate(&f.cum, Unit::Bytes))),
+    spec(Column::Growth, "growth", GROWTH, 35, Cell::Growth),
     spec(
         Column::InUseObjects,
         "objects",
@@ -106,6 +111,7 @@ pub const COLUMNS: [Spec; 10] = [
         Cell::Figure(|f| format::ratio(&f.short_lived)),
     ),
     spec(Column::Lifetime, "lifetime", TIME, 70, Cell::Figure(|f| format::lifetime(&f.lifetime))),
+    spec(Column::MeanLifetime, "mean life", TIME, 8, Cell::Figure(|f| format::mean_life(&f.mean))),
     spec(Column::Trend, "trend", CURVE, 60, Cell::Curve(|f| &f.trend)),
 ];
 
@@ -115,15 +121,20 @@ const SORTED_BY: u8 = 200;
 /// The columns that are shown in `width`, in the user's order.
 fn columns(app: &App, width: u16) -> (u16, Vec<(&'static Spec, Placed)>) {
     let (chosen, passed_over) = app.columns();
-    let specs: Vec<&'static Spec> =
-        chosen.iter().filter_map(|&c| COLUMNS.iter().find(|s| s.column == c)).collect();
+    let own_order = app.columns_are_chosen();
+    let question = app.question();
+    let specs: Vec<&'static Spec> = chosen
+        .iter()
+        .filter(|&&c| c != Column::Cum || question.group == Grouping::Function)
+        .filter_map(|&c| COLUMNS.iter().find(|s| s.column == c))
+        .collect();
     let wanted: Vec<Wanted> = specs
         .iter()
         .enumerate()
         .map(|(i, spec)| {
-            let worth = if spec.column == app.question().sort {
+            let worth = if spec.column == question.sort {
                 SORTED_BY
-            } else if passed_over == 0 {
+            } else if passed_over == 0 && !own_order {
                 spec.wanted.worth
             } else if i >= passed_over {
                 // Those that come next, from left to right.
@@ -138,8 +149,33 @@ fn columns(app: &App, width: u16) -> (u16, Vec<(&'static Spec, Placed)>) {
     (name, placed.into_iter().map(|p| (specs[p.index], p)).collect())
 }
 
+/// A column's heading.
+#[must_use]
+pub fn title(column: Column) -> &'static str {
+    COLUMNS.iter().find(|spec| spec.column == column).map_or("callsite", |spec| spec.title)
+}
+
+/// The column at `x`, names among them.
+#[must_use]
+pub fn column_at(app: &App, x: u16, width: u16) -> Option<Column> {
+    let (name, columns) = columns(app, width);
+    if x <= name {
+        return Some(Column::Callsite);
+    }
+    let at = |(spec, placed): &(&Spec, Placed)| {
+        (placed.x..placed.x + placed.width()).contains(&x).then_some(spec.column)
+    };
+    columns.iter().find_map(at)
+}
+
+/// Whether a column finds room.
+#[must_use]
+pub fn shows(app: &App, column: Column, width: u16) -> bool {
+    columns(app, width).1.iter().any(|(spec, _)| spec.column == column)
+}
+
 /// Draws heading, rows and total.
-pub fn draw(app: &App, cursor: &Cursor, parts: &Parts, frame: &mut Frame) {
+pub(super) fn draw(app: &App, cursor: &Cursor, parts: &Parts, frame: &mut Frame) {
     let (name_width, columns) = columns(app, parts.body.width);
     heading(app, name_width, &columns, parts.heading, frame);
     let Some(table) = app.table() else { return super::empty(app, parts.body, frame) };
@@ -155,8 +191,9 @@ pub fn draw(app: &App, cursor: &Cursor, parts: &Parts, frame: &mut Frame) {
         let area = Rect { y, height: 1, ..parts.body };
         list_row(line, index == cursor.index(), area, frame);
     }
-    let of = if table.len == table.of { "all callsites" } else { "matching callsites" };
-    let mut line = names::plain(of, name_width);
+    let [_, many] = app.question().group.names();
+    let of = if table.len == table.of { "all" } else { "matching" };
+    let mut line = names::plain(&format!("{of} {many}"), name_width);
     cells(&table.total, &columns, &mut line);
     frame.render_widget(line.bold(), parts.total);
 }
@@ -167,7 +204,10 @@ fn heading(app: &App, name: u16, columns: &[(&Spec, Placed)], area: Rect, frame:
         (true, true) => "▼",
         (true, false) => "▲",
     };
-    let mut line = names::plain(&format!("callsite {}", mark(Column::Callsite)), name);
+    let mut line = names::plain(
+        &format!("{} {}", app.question().group.names()[0], mark(Column::Callsite)),
+        name,
+    );
     for (spec, placed) in columns {
         pad_to(&mut line, placed.x);
         let heading = layout::heading(spec.title, mark(spec.column), placed.fields);
@@ -185,11 +225,21 @@ fn cells(figures: &Figures, columns: &[(&Spec, Placed)], line: &mut Line<'static
                 let text = layout::figure(&figure, placed.fields);
                 if figure.dim { text.dim() } else { text.into() }
             }
+            Cell::Growth => growth(figures, placed.fields),
             Cell::Curve(values) => {
                 Span::raw(spark::line(values(figures), usize::from(placed.width())))
             }
         });
     }
+}
+
+/// Growth with evidence has a sign and a colour; without, it is dim.
+fn growth(figures: &Figures, fields: Fields) -> Span<'static> {
+    let figure = format::change(figures.growth);
+    if figures.grew {
+        return layout::figure(&figure, fields).replacen(" +", "▲+", 1).yellow().bold();
+    }
+    layout::figure(&figure, fields).dim()
 }
 
 /// Goes on at column `x` of the list.
@@ -201,7 +251,7 @@ fn pad_to(line: &mut Line<'static>, x: u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::figures::{Change, Estimate, Lifetime, Ratio};
+    use crate::session::figures::{Change, Estimate, Followed, Lifetime, Ratio};
 
     fn about(value: f64, samples: u64) -> Estimate {
         Estimate::Interval { value, low: value * 0.9, high: value * 1.2, samples }
@@ -218,7 +268,10 @@ mod tests {
             promoted: Ratio::Interval { value: 0.001, low: 0.0005, high: 0.002, samples: 700 },
             short_lived: Ratio::Interval { value: 0.999, low: 0.998, high: 0.9995, samples: 700 },
             lifetime: Lifetime::Median { ns: 4e5, low_ns: 3.8e5, high_ns: 4.1e5, samples: 80 },
-            growth: Change::Unknown,
+            mean: Followed::Interval { value: 6e5, low: 5e5, high: 7e5, samples: 80 },
+            cum: about(12.0 * 1_048_576.0, 40),
+            growth: Change::Interval { value: 2e6, low: 1e6, high: 3e6, samples: 50 },
+            grew: true,
             trend: vec![1.0, 2.0, 4.0, 8.0],
         }
     }
@@ -249,6 +302,9 @@ mod tests {
             (Column::Promoted, " 0.1 % ±0.1", " 0.1 % ±0.1", false),
             (Column::ShortLived, "99.9 % ±0.1", "99.9 % ±0.1", false),
             (Column::Lifetime, "  0.4 ms", "  0.4 ms ±5 %", false),
+            (Column::MeanLifetime, "  0.6 ms", "  0.6 ms ±17 %", false),
+            (Column::Cum, "  12 MiB ±20 %", "   12 MiB ±20 %", false),
+            (Column::Growth, "▲+1.9 MiB ±980 KiB", "▲+1.9 MiB ±980 KiB", false),
             (Column::Trend, "▁▁▂▂▄▄██", "▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▄▄▄▄▄▄▄▄███████", false),
         ];
         assert_eq!(expected.len(), COLUMNS.len());

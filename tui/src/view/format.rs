@@ -7,7 +7,7 @@
 //! `–`, never 0; a value built on fewer than [`FEW`] samples is dimmed.
 
 use crate::session::estimate::precision::Finer;
-use crate::session::figures::{Estimate, Lifetime, Ratio};
+use crate::session::figures::{Change, Estimate, Followed, Lifetime, Ratio};
 
 const BINARY: &[&str] = &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 const SI: &[&str] = &["", "k", "M", "G", "T", "P"];
@@ -165,6 +165,58 @@ pub fn lifetime(lifetime: &Lifetime) -> Figure {
                 dim: samples < FEW,
             }
         }
+    }
+}
+
+/// A mean life: above what is known for sure while somebody lives.
+#[must_use]
+pub fn mean_life(mean: &Followed) -> Figure {
+    match *mean {
+        Followed::Unknown => Figure::unknown(),
+        // A bound of nothing says nothing.
+        Followed::Bounds { low, .. } if low < 1.0 => Figure::unknown(),
+        Followed::Bounds { low, samples, .. } => Figure {
+            value: format!("> {}", duration(low, 2, Rounding::Down)),
+            interval: String::new(),
+            dim: samples < FEW,
+        },
+        Followed::Interval { value, low, high, samples } => {
+            let half = relative_half(value, low, high);
+            Figure {
+                value: duration(value, digits_for(half).min(2), Rounding::Nearest),
+                interval: plus_minus(half),
+                dim: samples < FEW,
+            }
+        }
+    }
+}
+
+/// Growth in bytes. Its interval is in bytes: in per cent of nearly nothing it says
+/// nothing.
+#[must_use]
+pub fn change(change: Change) -> Figure {
+    let signed = |value: f64, digits| {
+        let sign = if value < 0.0 { "-" } else { "+" };
+        format!("{sign}{}", bytes(value.abs(), digits, Rounding::Nearest))
+    };
+    let bound = |sign: &str, value, samples| Figure {
+        value: format!("{sign} {}", signed(value, 2)),
+        interval: String::new(),
+        dim: samples < FEW,
+    };
+    match change {
+        Change::Unknown => Figure::unknown(),
+        Change::Exact { value } => Figure::plain(signed(value, 3)),
+        Change::Interval { value, low, high, samples } => {
+            let half = (high - value).max(value - low).max(0.0);
+            Figure {
+                value: signed(value, 2),
+                interval: format!("±{}", bytes(half, 2, Rounding::Up)),
+                dim: samples < FEW,
+            }
+        }
+        Change::AtLeast { low, samples } => bound("≥", low, samples),
+        Change::AtMost { high, samples } => bound("≤", high, samples),
     }
 }
 

@@ -188,7 +188,7 @@ fn columns_stand_where_they_stand_with_plain_names() {
 #[test]
 fn what_was_cut_or_taken_out_is_seen() {
     let f = target(&texts(), "\x1b]0;PWNED\x07");
-    let shown = text(&drawn(&run(&f.session, (160, 60), ""), (160, 60)));
+    let shown = text(&drawn(&run(&f.session, (200, 60), ""), (200, 60)));
     for seen in [
         "�]0;PWNED�title",
         "�[2J",

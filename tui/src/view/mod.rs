@@ -19,15 +19,20 @@
 //!
 //! How many lines each part gets is in [`crate::app::rooms`]; which columns fit,
 //! in [`layout`]; how numbers look, in [`format`]; how long text is cut, in [`text`].
-//! Colour has one meaning so far: red is loss. All else is weight and place.
+//! Colour has two meanings: red is loss, yellow is growth with evidence. All else is weight
+//! and place.
 
 mod bar;
 mod callers;
-mod callsites;
+
+pub mod callsites;
+mod columns;
+pub mod details;
 pub mod format;
 mod header;
 mod help;
 mod layout;
+mod leaks;
 mod names;
 mod plain;
 mod promotion;
@@ -127,6 +132,9 @@ pub fn draw(app: &App, frame: &mut Frame) {
         Screen::Callers(callers) => callers::draw(app, callers, &parts, frame),
         Screen::Timeline(timeline) => timeline::draw(app, timeline, &parts, frame),
         Screen::Promotion(promotion) => promotion::draw(app, promotion, &parts, frame),
+        Screen::Leaks(leaks) => leaks::draw(app, leaks, &parts, frame),
+        Screen::Details(details) => details::draw(details, parts.body, frame),
+        Screen::Columns { cursor } => columns::draw(app, cursor, parts.body, frame),
         Screen::Help { offset } => help::draw(*offset, parts.body, frame),
     }
     bar::filter(app, parts.filter, frame);
@@ -193,7 +201,11 @@ fn list_row(mut line: Line<'static>, selected: bool, area: Rect, frame: &mut Fra
 
 /// Says why there are no rows.
 fn empty(app: &App, area: Rect, frame: &mut Frame) {
-    let sentence = why_empty(app);
+    sentence(why_empty(app), area, frame);
+}
+
+/// A sentence in place of rows.
+fn sentence(sentence: String, area: Rect, frame: &mut Frame) {
     let top = area.height.saturating_sub(1) / 3;
     let area = Rect { y: area.y + top, height: area.height - top, ..area };
     let paragraph = Paragraph::new(sentence).wrap(Wrap { trim: true }).alignment(Alignment::Center);
@@ -244,6 +256,8 @@ fn why_empty(app: &App) -> String {
     }
 }
 
+#[cfg(test)]
+mod growth_tests;
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]

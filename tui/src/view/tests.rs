@@ -9,6 +9,7 @@ use ratatui::backend::TestBackend;
 use super::draw;
 use super::testing::{drawn, key, nurseries, orders, press, run, screen, styles, text};
 use crate::app::{App, Message, Options, Screen};
+use crate::query::Column;
 use crate::session::fixture::Fixture;
 use crate::session::{Connection, Input, Session};
 
@@ -219,15 +220,15 @@ fn a_long_name_leaves_room_for_the_rest_of_the_title() {
         screen.lines().next().unwrap().to_owned()
     };
     let cut = |columns: usize| format!(" {}… · pid 4711", &name[..columns - 1]);
-    for (width, columns) in [(160, 32), (104, 32), (94, 20), (80, 20), (72, 12)] {
+    for (width, columns) in [(160, 32), (114, 32), (104, 20), (88, 20), (80, 12)] {
         let title = title(width);
         assert!(title.contains(&cut(columns)), "{width}: {title}");
-        assert_eq!(title.contains(" · up < 1 m"), width > 80, "{width}: {title}");
+        assert_eq!(title.contains(" · up < 1 m"), width > 88, "{width}: {title}");
         assert!(title.contains(" 1 Callsites 2 Callers"), "{width}: {title}");
     }
-    assert!(title(60).ends_with("  1 Callsites 2 4 5"), "{}", title(60));
+    assert!(title(60).ends_with("  1 Callsites 2 4 5 7"), "{}", title(60));
     assert!(title(40).starts_with(&format!(" {}…  ", &name[..11])), "{}", title(40));
-    assert!(title(40).ends_with(" 1 Callsites 2 4 5"), "{}", title(40));
+    assert!(title(40).ends_with(" 1 Callsites 2 4 5 7"), "{}", title(40));
 }
 
 #[test]
@@ -358,7 +359,11 @@ fn columns_without_room_can_be_reached() {
         assert!(reached, "{title} is reached");
     }
     assert_eq!(heading("llhh"), heading(""));
-    assert_eq!(heading("lllllllllllllllhhhhhhhhh"), heading(""), "there is an end on both sides");
+    assert_eq!(
+        heading("llllllllllllllllllhhhhhhhhhhhh"),
+        heading(""),
+        "there is an end on both sides"
+    );
 }
 
 #[test]
@@ -456,16 +461,19 @@ proptest! {
                     app.update(Message::Resize(width, height), &f.session);
                 }
             }
-            let page = usize::from(app.rooms().body).max(1);
+            let leaks = matches!(app.screen(), Screen::Leaks(_));
+            let page = if leaks { app.leaks_rooms().rows } else { app.rooms().body.into() }.max(1);
             let (rows, cursor) = match app.screen() {
                 Screen::Callsites(c) => (app.table().map_or(0, |t| t.rows.len()), *c),
                 Screen::Callers(c) => (c.rows.len(), c.cursor),
                 Screen::Promotion(p) => (p.answer.as_ref().map_or(0, |a| a.len), p.cursor),
-                Screen::Timeline(_) | Screen::Help { .. } => continue,
+                Screen::Columns { cursor } => (Column::ALL.len() - 1, *cursor),
+                Screen::Leaks(l) => (l.answer.as_ref().map_or(0, |a| a.len), l.cursor),
+                Screen::Timeline(_) | Screen::Details(_) | Screen::Help { .. } => continue,
             };
             prop_assert!(cursor.index() < rows.max(1));
             prop_assert!(cursor.offset() <= cursor.index() && cursor.index() < cursor.offset() + page);
-            let lowest = |s: &Screen| !matches!(s, Screen::Callers(_) | Screen::Help { .. });
+            let lowest = |s: &Screen| s.is_list() && !matches!(s, Screen::Callers(_) | Screen::Details(_));
             prop_assert!(lowest(&app.screens()[0]));
             prop_assert!(!app.screens()[1..].iter().any(lowest));
             drawn(&app, size);

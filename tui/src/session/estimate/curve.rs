@@ -115,6 +115,22 @@ impl Curve {
         }
     }
 
+    /// The mean life. While somebody lives it is known from below alone: by the mean that
+    /// is cut at the longest age that anybody was followed to.
+    #[must_use]
+    pub fn mean(&self) -> Followed {
+        let Some(last) = self.steps.last() else { return Followed::Unknown };
+        if self.followed.is_infinite() {
+            return self.restricted_mean(last.end);
+        }
+        match self.restricted_mean(self.followed) {
+            Followed::Interval { low, samples, .. } | Followed::Bounds { low, samples, .. } => {
+                Followed::Bounds { low, high: f64::INFINITY, samples }
+            }
+            Followed::Unknown => Followed::Unknown,
+        }
+    }
+
     /// The same over `to`: (1/τ) ∫₀^τ Ŝ, a share.
     #[must_use]
     pub fn mean_share(&self, to: f64) -> Followed {

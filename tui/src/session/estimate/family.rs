@@ -71,6 +71,37 @@ pub fn holm(p_values: &[f64], error: f64) -> Vec<bool> {
     holds
 }
 
+/// Which of the rows, each with what it gained and lost, grew with evidence. Rows
+/// without a sample in either set say nothing and need no share of the error.
+#[must_use]
+pub fn grew<'a>(
+    sets: impl Iterator<Item = (&'a Total, &'a Total)>,
+    sight: impl Into<Sight>,
+) -> Vec<bool> {
+    let sight = sight.into();
+    // A p-value of more than this holds in no family, and is not worth its work. What may
+    // have stayed unseen is the least it can be.
+    let unit = sight.interval.map_or(f64::INFINITY, |r| f64::from(r.bytes()));
+    let least = |gained: &Total, lost: &Total| {
+        let exact = sight.interval == Some(Interval::EXACT);
+        if exact { 0.0 } else { (-(gained.bytes.sum - lost.bytes.sum) / unit).exp() }
+    };
+    let (mut rows, mut p_values, mut len) = (Vec::new(), Vec::new(), 0);
+    for (row, (gained, lost)) in sets.enumerate() {
+        len = row + 1;
+        if gained.n + lost.n > 0 {
+            rows.push(row);
+            let worth = least(gained, lost) <= ERROR;
+            p_values.push(if worth { p_of_growth(gained, lost, sight) } else { 1.0 });
+        }
+    }
+    let mut grew = vec![false; len];
+    for (row, holds) in rows.into_iter().zip(holm(&p_values, ERROR)) {
+        grew[row] = holds;
+    }
+    grew
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -40,6 +40,7 @@ pub mod beta;
 pub mod change;
 pub mod curve;
 pub mod family;
+pub mod forecast;
 pub mod gamma;
 pub mod precision;
 mod sight;

@@ -127,7 +127,10 @@ fn the_whole_is_what_rows_add_up_to() {
     };
     // The living are put together differently, within the curve's resolution.
     assert!((ns / again - 1.0).abs() < 0.1, "{ns} is not {again}");
-    assert_eq!(all.total, query::Figures { lifetime: all.total.lifetime, ..some.total });
+    assert_eq!(
+        all.total,
+        query::Figures { lifetime: all.total.lifetime, mean: all.total.mean, ..some.total }
+    );
     let sum = |of: fn(&Row) -> Estimate| -> f64 {
         let value = |row: &Row| match of(row) {
             Estimate::Exact { value } => value,

@@ -1,9 +1,9 @@
 //! Entries into survival curves, and ways out of them, by group.
 
 use super::bounds::Bounds;
+use super::by::{By, Classes};
 use super::weights::Weights;
 use super::{Session, When};
-use crate::session::book::Stack;
 use crate::session::estimate::survival::bucket;
 use crate::session::lifetimes::{Ages, Turn};
 use crate::session::lives::{End, Life, Lives};
@@ -25,30 +25,31 @@ impl Followed {
     }
 }
 
-/// By group: who was followed in the stretch of time.
-pub fn of(session: &Session, bounds: &Bounds) -> Vec<Ages> {
-    let settled = session.settled(bounds);
+/// By group, or another class: who was followed in the stretch of time.
+pub fn of(session: &Session, bounds: &Bounds, by: By) -> Vec<Ages> {
+    let classes = Classes::of(session, by);
+    let settled = if by == By::Group { session.settled(bounds) } else { None };
     let mut groups = settled.as_ref().map(|settled| settled.ages.clone()).unwrap_or_default();
-    groups.resize_with(session.book.groups().numbers(), Ages::default);
+    groups.resize_with(classes.count(session), Ages::default);
     if bounds.when == When::Peak || !bounds.in_use {
         return groups;
     }
-    let group_of: Vec<u32> = session.book.stacks().iter().map(Stack::group).collect();
     let mut weights = Weights::new();
-    let mut follow = |stack: u32, followed: &Followed| {
-        if let Some(group) = group_of.get(stack as usize) {
-            add(&mut groups[*group as usize], bounds, &session.lives, followed);
+    let mut follow = |class: Option<u32>, followed: &Followed| {
+        if let Some(group) = class.and_then(|class| groups.get_mut(class as usize)) {
+            add(group, bounds, &session.lives, followed);
         }
     };
     let chunks = settled.map_or(0, |settled| settled.chunks);
     for life in session.lives.within(chunks, bounds.followed_us, bounds.end_us) {
         let w = weights.of(life.interval, life.size).objects;
-        follow(life.stack, &Followed::dead(&life, w));
+        let class = classes.class(life.stack, life.size, life.thread);
+        follow(class, &Followed::dead(&life, w));
     }
     for (_, block) in session.blocks.iter() {
         if block.born_ns / 1000 <= bounds.end_us {
             follow(
-                block.stack,
+                classes.class(block.stack, block.size, block.thread),
                 &Followed {
                     born_us: block.born_ns / 1000,
                     listed: block.listed,

@@ -30,7 +30,9 @@
 //! [`Course`]: super::course::Course
 
 mod ages;
+mod born;
 mod bounds;
+pub mod by;
 pub mod old;
 mod settled;
 #[cfg(test)]
@@ -42,21 +44,30 @@ pub(super) mod weights;
 
 use super::Session;
 use super::estimate::Sight;
+use super::estimate::family;
 use super::estimate::survival::Table;
 use super::figures::Lifetime;
 use super::lifetimes::Ages;
 use super::when::When;
 use bounds::Bounds;
+use by::By;
 use heaptop_protocol::ids::ThreadId;
 use heaptop_protocol::totals::{Total, Totals};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use totals::Sets;
 use trend::Trend;
 
 /// Until so long after a moment events may still come that are before it.
 const SETTLED_NS: u64 = 2_000_000_000;
+
+/// So many answers are kept: a screen asks about its moment, and about growth until now.
+const KEPT: usize = 2;
+
+/// What costs a pass and is asked for with every drawing is made anew so often at most, in
+/// nanoseconds of the target's time.
+const LATELY_NS: u64 = 1_000_000_000;
 
 static NOTHING: LazyLock<Totals> = LazyLock::new(Totals::default);
 
@@ -64,6 +75,7 @@ static NOTHING: LazyLock<Totals> = LazyLock::new(Totals::default);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
     when: When,
+    by: By,
     regrouped: u64,
     lives: u64,
     snapshots: usize,
@@ -73,10 +85,20 @@ struct Key {
 /// A curve, of what, and in how many steps.
 type OverTime = (Key, usize, Arc<[f64]>);
 
+/// An answer up to the present that may be a little old.
+#[derive(Debug, Clone, Copy)]
+struct Lately {
+    from_ns: Option<u64>,
+    by: By,
+    regrouped: u64,
+    made_ns: u64,
+}
+
 /// The last answers.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
-    then: RefCell<Option<(Key, Arc<Then>)>>,
+    then: RefCell<Vec<(Key, Arc<Then>)>>,
+    lately: RefCell<Vec<(Lately, Arc<Then>)>>,
     over_time: RefCell<Option<OverTime>>,
     settled: RefCell<settled::Settled>,
 }
@@ -84,11 +106,20 @@ pub(super) struct Kept {
 /// See the module.
 #[derive(Debug)]
 pub struct Then {
+    by: By,
     bounds: Bounds,
     sets: Sets,
     lives: OnceLock<Vec<Ages>>,
     trend: OnceLock<Trend>,
+    grew: OnceLock<Vec<bool>>,
+    old: Mutex<Option<Old>>,
+    born: Mutex<Option<Born>>,
 }
+
+/// The old blocks by group, and from when on back they are old.
+type Old = (u64, Arc<Vec<old::OfGroup>>);
+/// Generations by group, and where they end.
+type Born = (Vec<u64>, Arc<Vec<Vec<Total>>>);
 
 impl Session {
     /// From when to when any moment can be asked about, in nanoseconds since the agent's
@@ -104,7 +135,7 @@ impl Session {
     /// made of the blocks that were heard of. Costs a pass when something has changed.
     #[must_use]
     pub fn in_use_over_time(&self, from_ns: u64, to_ns: u64, steps: usize) -> Arc<[f64]> {
-        let key = self.key(When::Range { from_ns, to_ns });
+        let key = self.key(When::Range { from_ns, to_ns }, By::Group);
         let mut kept = self.then.over_time.borrow_mut();
         match &*kept {
             Some((known, of, values)) if (*known, *of) == (key, steps) => Arc::clone(values),
@@ -117,7 +148,7 @@ impl Session {
     }
 
     /// What an answer about `when` depends on.
-    fn key(&self, when: When) -> Key {
+    fn key(&self, when: When, by: By) -> Key {
         let end_ns = match when {
             When::Now | When::Peak => u64::MAX,
             When::At(end) | When::Range { to_ns: end, .. } => end,
@@ -125,6 +156,7 @@ impl Session {
         let settled = end_ns.saturating_add(SETTLED_NS) < self.now_ns;
         Key {
             when,
+            by,
             regrouped: self.book.regrouped(),
             lives: self.lives.revision(),
             snapshots: self.blind.len(),
@@ -139,30 +171,91 @@ impl Session {
     /// The numbers of another moment; `None` for the present.
     #[must_use]
     pub fn then(&self, when: When) -> Option<Arc<Then>> {
+        self.then_by(when, By::Group)
+    }
+
+    /// The same, put together by something else.
+    #[must_use]
+    pub fn then_by(&self, when: When, by: By) -> Option<Arc<Then>> {
         let when = when.until(self.now_ns);
         if when == When::Now {
             return None;
         }
-        let key = self.key(when);
+        let key = self.key(when, by);
         let mut kept = self.then.then.borrow_mut();
-        if let Some((known, then)) = &*kept
-            && *known == key
-        {
+        if let Some((_, then)) = kept.iter().find(|(known, _)| *known == key) {
             return Some(Arc::clone(then));
         }
-        let bounds = Bounds::new(self, when);
-        let then = Arc::new(Then {
-            sets: Sets::of(self, &bounds),
-            bounds,
-            lives: OnceLock::new(),
-            trend: OnceLock::new(),
-        });
-        *kept = Some((key, Arc::clone(&then)));
+        let then = Arc::new(Then::new(self, when, by));
+        // What an older state of the same question was is of no use any more.
+        kept.retain(|(known, _)| (known.when, known.by) != (when, by));
+        kept.truncate(KEPT - 1);
+        kept.insert(0, (key, Arc::clone(&then)));
         Some(then)
+    }
+
+    /// The numbers up to the present, or over the time from `from_ns` until then: made
+    /// anew once a second, since each time costs a pass over all that happened.
+    #[must_use]
+    pub fn lately(&self, from_ns: Option<u64>, by: By) -> Arc<Then> {
+        let now_ns = self.now_ns;
+        let wanted = Lately { from_ns, by, regrouped: self.book.regrouped(), made_ns: now_ns };
+        let same = |known: &Lately| (known.from_ns, known.by) == (from_ns, by);
+        let mut kept = self.then.lately.borrow_mut();
+        let good = |known: &Lately| {
+            same(known)
+                && known.regrouped == wanted.regrouped
+                && (known.made_ns..known.made_ns.saturating_add(LATELY_NS)).contains(&now_ns)
+        };
+        if let Some((_, then)) = kept.iter().find(|(known, _)| good(known)) {
+            return Arc::clone(then);
+        }
+        let when = match from_ns {
+            Some(from_ns) => When::Range { from_ns: from_ns.min(now_ns), to_ns: now_ns },
+            None => When::At(now_ns),
+        };
+        let then = Arc::new(Then::new(self, when, by));
+        kept.retain(|(known, _)| !same(known));
+        kept.truncate(KEPT - 1);
+        kept.insert(0, (wanted, Arc::clone(&then)));
+        then
     }
 }
 
 impl Then {
+    fn new(session: &Session, when: When, by: By) -> Self {
+        let bounds = Bounds::new(session, when);
+        let sets = Sets::of(session, &bounds, by);
+        let (lives, trend, grew) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let (old, born) = (Mutex::new(None), Mutex::new(None));
+        Self { by, bounds, sets, lives, trend, grew, old, born }
+    }
+
+    /// By group, whether it grew with evidence: of all that are said to have, the chance
+    /// that even one has not is 5 % at most.
+    #[must_use]
+    pub fn grew(&self) -> &[bool] {
+        self.grew.get_or_init(|| {
+            if !self.bounds.grows {
+                return Vec::new();
+            }
+            let sets = self.sets.groups.iter().map(|group| (&group.gained, &group.lost));
+            family::grew(sets, self.sight_of_growth())
+        })
+    }
+
+    /// How many groups, or other classes, there are.
+    #[must_use]
+    pub const fn classes(&self) -> usize {
+        self.sets.groups.len()
+    }
+
+    /// What blocks are put together by.
+    #[must_use]
+    pub const fn by(&self) -> By {
+        self.by
+    }
+
     /// What each thread did, as far as it was heard of.
     #[must_use]
     pub fn threads(&self, session: &Session) -> FxHashMap<ThreadId, threads::OfThread> {
@@ -171,8 +264,35 @@ impl Then {
 
     /// By group, the blocks alive then that were born until `born_until_ns`.
     #[must_use]
-    pub fn old(&self, session: &Session, born_until_ns: u64) -> Vec<old::OfGroup> {
-        old::of(session, &self.bounds, born_until_ns / 1000)
+    pub fn old(&self, session: &Session, born_until_ns: u64) -> Arc<Vec<old::OfGroup>> {
+        let make = || Arc::new(old::of(session, &self.bounds, born_until_ns / 1000));
+        let Ok(mut kept) = self.old.lock() else { return make() };
+        match &*kept {
+            Some((known, groups)) if *known == born_until_ns => Arc::clone(groups),
+            _ => {
+                let groups = make();
+                *kept = Some((born_until_ns, Arc::clone(&groups)));
+                groups
+            }
+        }
+    }
+
+    /// By group, the blocks alive then by generation: those born until the first of
+    /// `ends_ns`, from then until the next, and after the last. Empty of groups that have
+    /// no blocks.
+    #[must_use]
+    pub fn generations(&self, session: &Session, ends_ns: &[u64]) -> Arc<Vec<Vec<Total>>> {
+        let ends_us: Vec<u64> = ends_ns.iter().map(|ns| ns / 1000).collect();
+        let make = || Arc::new(born::of(session, &self.bounds, &ends_us));
+        let Ok(mut kept) = self.born.lock() else { return make() };
+        match &*kept {
+            Some((known, groups)) if *known == ends_us => Arc::clone(groups),
+            _ => {
+                let groups = make();
+                *kept = Some((ends_us, Arc::clone(&groups)));
+                groups
+            }
+        }
     }
 
     /// The totals of a callstack.
@@ -227,8 +347,9 @@ impl Then {
 
     /// Whether what was in use is known.
     #[must_use]
-    pub const fn knows_in_use(&self) -> bool {
-        self.bounds.in_use
+    pub fn knows_in_use(&self) -> bool {
+        // The peak is told by callstack.
+        self.bounds.in_use && (self.by == By::Group || self.bounds.when != When::Peak)
     }
 
     /// Whether what was allocated and promoted is known.
@@ -267,6 +388,15 @@ impl Then {
         self.bounds.sight_of_growth
     }
 
+    /// Its beginning and its end, in nanoseconds since the agent's start; `None` of a moment.
+    #[must_use]
+    pub const fn range(&self) -> Option<(u64, u64)> {
+        match self.bounds.when {
+            When::Range { from_ns, to_ns } => Some((from_ns, to_ns)),
+            When::Now | When::At(_) | When::Peak => None,
+        }
+    }
+
     /// The end, in nanoseconds since the agent's start.
     #[must_use]
     pub const fn end_ns(&self) -> u64 {
@@ -281,23 +411,28 @@ impl Then {
         groups: impl Iterator<Item = u32>,
         table: &mut Table,
     ) -> Lifetime {
-        let lives = self.lives.get_or_init(|| ages::of(session, &self.bounds));
+        self.ages_of(session, groups, table);
+        table.median()
+    }
+
+    /// Fills `table` with the lives of some groups together.
+    pub fn ages_of(&self, session: &Session, groups: impl Iterator<Item = u32>, table: &mut Table) {
+        let lives = self.lives.get_or_init(|| ages::of(session, &self.bounds, self.by));
         table.clear();
         groups.filter_map(|group| lives.get(group as usize)).for_each(|ages| ages.add_to(table));
-        table.median()
     }
 
     /// By how much bytes in use of a group, or of all, grew in each step of the trend,
     /// oldest first.
     #[must_use]
     pub fn trend(&self, session: &Session, group: Option<u32>) -> Vec<f64> {
-        let trend = self.trend.get_or_init(|| Trend::of(session, &self.bounds));
+        let trend = self.trend.get_or_init(|| Trend::of(session, &self.bounds, self.by));
         group.map_or_else(|| trend.whole(), |group| trend.group(group).to_vec())
     }
 
     /// How many steps of the trend there are.
     #[must_use]
     pub fn trend_steps(&self, session: &Session) -> usize {
-        self.trend.get_or_init(|| Trend::of(session, &self.bounds)).steps()
+        self.trend.get_or_init(|| Trend::of(session, &self.bounds, self.by)).steps()
     }
 }

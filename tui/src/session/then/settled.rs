@@ -12,10 +12,10 @@
 
 use super::ages;
 use super::bounds::Bounds;
+use super::by::{By, Classes};
 use super::totals::{Sets, dead};
 use super::weights::Weights;
 use super::{Session, When};
-use crate::session::book::Stack;
 use crate::session::lifetimes::Ages;
 use crate::session::lives::MOST_CHUNKS;
 use heaptop_protocol::totals::Totals;
@@ -76,7 +76,7 @@ impl Settled {
             None if spacing <= full => Checkpoint::default(),
             _ => return,
         };
-        let group_of: Vec<u32> = session.book.stacks().iter().map(Stack::group).collect();
+        let classes = Classes::of(session, By::Group);
         let mut weights = Weights::new();
         let settled = bounds.settled();
         let mut sets = Sets { stacks: std::mem::take(&mut next.stacks), ..Sets::default() };
@@ -90,8 +90,9 @@ impl Settled {
                         next.last_cycle = next.last_cycle.max(settled.cycle_end(life.born_clock));
                     }
                     let weight = weights.of(life.interval, life.size);
-                    sets.add(&settled, &group_of, &dead(&life, weight));
-                    if let Some(ages) = next.ages.get_mut(group_of[life.stack as usize] as usize) {
+                    sets.add(&settled, &classes, &dead(&life, weight));
+                    let class = classes.class(life.stack, life.size, life.thread);
+                    if let Some(ages) = class.and_then(|class| next.ages.get_mut(class as usize)) {
                         let followed = ages::Followed::dead(&life, weight.objects);
                         ages::add(ages, &settled, &session.lives, &followed);
                     }

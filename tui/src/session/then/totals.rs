@@ -1,11 +1,12 @@
 //! The pass over all blocks that makes the totals.
 
 use super::bounds::Bounds;
+use super::by::{By, Classes};
 use super::weights::Weights;
 use super::{Session, When};
-use crate::session::book::Stack;
 use crate::session::lives::{End, Life};
 use heaptop_protocol::estimate::Weight;
+use heaptop_protocol::ids::ThreadId;
 use heaptop_protocol::totals::{Total, Totals};
 
 /// What is kept of a group.
@@ -48,6 +49,8 @@ pub struct One<'a> {
     /// When it is known to have died; `u64::MAX` if it is not.
     died_us: u64,
     stack: u32,
+    size: u64,
+    thread: ThreadId,
     born_young: bool,
     promoted: bool,
     born_clock: u64,
@@ -62,6 +65,8 @@ pub fn dead<'a>(life: &Life, weight: &'a Weight) -> One<'a> {
         ended_us: life.ended_us,
         died_us: if life.end == End::Lost { u64::MAX } else { life.ended_us },
         stack: life.stack,
+        size: life.size,
+        thread: life.thread,
         born_young: life.born_young,
         promoted: life.promoted,
         born_clock: life.born_clock,
@@ -70,14 +75,19 @@ pub fn dead<'a>(life: &Life, weight: &'a Weight) -> One<'a> {
 }
 
 impl Sets {
-    pub fn of(session: &Session, bounds: &Bounds) -> Self {
+    pub fn of(session: &Session, bounds: &Bounds, by: By) -> Self {
         let stacks = session.book.stacks();
+        let classes = Classes::of(session, by);
         let mut sets = Self {
-            stacks: vec![Totals::default(); stacks.len()],
-            groups: vec![OfGroup::default(); session.book.groups().numbers()],
+            stacks: if by == By::Group { vec![Totals::default(); stacks.len()] } else { vec![] },
+            groups: vec![OfGroup::default(); classes.count(session)],
             whole: OfGroup::default(),
         };
-        if bounds.when == When::Peak {
+        if by != By::Group {
+            if bounds.in_use && bounds.when != When::Peak {
+                sets.add_blocks(session, bounds, &classes, 0);
+            }
+        } else if bounds.when == When::Peak {
             for &(stack, in_use) in session.course.peak_table() {
                 if let Some(totals) = sets.stacks.get_mut(stack as usize) {
                     totals.in_use.merge(&in_use);
@@ -98,7 +108,7 @@ impl Sets {
                 }
             }
             let chunks = settled.map_or(0, |settled| settled.chunks);
-            sets.add_blocks(session, bounds, chunks);
+            sets.add_blocks(session, bounds, &classes, chunks);
         }
         for (stack, totals) in stacks.iter().zip(&sets.stacks) {
             if totals.in_use.n + totals.allocated.n > 0 {
@@ -117,9 +127,8 @@ impl Sets {
         self.groups.resize(session.book.groups().numbers(), OfGroup::default());
     }
 
-    fn add_blocks(&mut self, session: &Session, bounds: &Bounds, chunks: usize) {
+    fn add_blocks(&mut self, session: &Session, bounds: &Bounds, classes: &Classes, chunks: usize) {
         let mut weights = Weights::new();
-        let group_of: Vec<u32> = session.book.stacks().iter().map(Stack::group).collect();
         // Who was dead by the beginning of a range has no part in it.
         let from_us = match bounds.when {
             When::Range { from_ns, .. } => from_ns / 1000,
@@ -127,7 +136,7 @@ impl Sets {
         };
         for life in session.lives.within(chunks, from_us, bounds.end_us) {
             let weight = weights.of(life.interval, life.size);
-            self.add(bounds, &group_of, &dead(&life, weight));
+            self.add(bounds, classes, &dead(&life, weight));
         }
         for (_, block) in session.blocks.iter() {
             let born_us = block.born_ns / 1000;
@@ -136,12 +145,14 @@ impl Sets {
             }
             self.add(
                 bounds,
-                &group_of,
+                classes,
                 &One {
                     born_us,
                     ended_us: u64::MAX,
                     died_us: u64::MAX,
                     stack: block.stack,
+                    size: block.size,
+                    thread: block.thread,
                     born_young: block.born_young,
                     // Who outlives his cycle is promoted, whether it was told yet or not.
                     promoted: block.born_young,
@@ -153,35 +164,43 @@ impl Sets {
     }
 
     #[inline]
-    pub fn add(&mut self, bounds: &Bounds, group_of: &[u32], one: &One<'_>) {
-        let Some(totals) = self.stacks.get_mut(one.stack as usize) else { return };
-        let Some(group) = group_of.get(one.stack as usize) else { return };
+    pub fn add(&mut self, bounds: &Bounds, classes: &Classes, one: &One<'_>) {
+        let Some(class) = classes.class(one.stack, one.size, one.thread) else { return };
+        // Groups are added up from their callstacks, which trees need as well.
+        let totals = match classes {
+            Classes::Groups(_) => self.stacks.get_mut(one.stack as usize),
+            _ => self.groups.get_mut(class as usize).map(|group| &mut group.totals),
+        };
+        let Some(totals) = totals else { return };
         let alive = bounds.end_us < one.ended_us;
         if alive {
             totals.in_use.add(one.weight);
-        }
-        if one.born_us > bounds.window_us {
-            self.groups[*group as usize].window.add(one.weight);
         }
         let born_in = one.born_us > bounds.born_after_us;
         if born_in {
             totals.allocated.add(one.weight);
         }
         let ranged = matches!(bounds.when, When::Range { .. });
+        let mut survived = false;
         if one.born_young && (born_in || !ranged) {
             let decided = one.promoted || one.died_us <= bounds.end_us;
             if bounds.counts(one.born_clock, decided) {
                 totals.minor.add(one.weight);
                 if one.promoted {
                     totals.promoted.add(one.weight);
-                    if one.born_us > bounds.window_us {
-                        self.groups[*group as usize].survived.add(one.weight);
-                    }
+                    survived = true;
                 }
             }
         }
-        if ranged {
-            let group = &mut self.groups[*group as usize];
+        if one.born_us > bounds.window_us
+            && let Some(group) = self.groups.get_mut(class as usize)
+        {
+            group.window.add(one.weight);
+            if survived {
+                group.survived.add(one.weight);
+            }
+        }
+        if ranged && let Some(group) = self.groups.get_mut(class as usize) {
             // Who was lost sight of is not known to be dead: it stays at both ends.
             let lives_on = bounds.end_us < one.died_us;
             match (born_in, lives_on) {

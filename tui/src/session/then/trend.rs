@@ -1,9 +1,9 @@
 //! Bytes in use over time, by group.
 
 use super::bounds::Bounds;
+use super::by::{By, Classes};
 use super::weights::Weights;
 use super::{Session, When};
-use crate::session::book::Stack;
 
 /// Steps of a trend.
 const STEPS: usize = 60;
@@ -55,8 +55,9 @@ pub fn over_time(session: &Session, from_ns: u64, to_ns: u64, steps: usize) -> V
 }
 
 impl Trend {
-    pub fn of(session: &Session, bounds: &Bounds) -> Self {
-        let groups = session.book.groups().numbers();
+    pub fn of(session: &Session, bounds: &Bounds, by: By) -> Self {
+        let classes = Classes::of(session, by);
+        let groups = classes.count(session);
         let length = bounds.end_us.saturating_sub(bounds.trend_us);
         let known = bounds.in_use && bounds.when != When::Peak && length > 0;
         let steps = if known { STEPS.min(MOST / groups.max(1)).max(1) } else { 0 };
@@ -64,24 +65,25 @@ impl Trend {
         if steps == 0 {
             return trend;
         }
-        let group_of: Vec<u32> = session.book.stacks().iter().map(Stack::group).collect();
         let mut weights = Weights::new();
-        let mut change = |us: u64, stack: u32, by: f64| {
+        let mut change = |us: u64, class: Option<u32>, by: f64| {
             let within = bounds.trend_us < us && us <= bounds.end_us;
-            if let (true, Some(group)) = (within, group_of.get(stack as usize)) {
+            if let (true, Some(group)) = (within, class) {
                 let step =
                     u128::from(us - bounds.trend_us - 1) * steps as u128 / u128::from(length);
-                trend.growth[*group as usize * steps + step as usize] += by;
+                trend.growth[group as usize * steps + step as usize] += by;
             }
         };
         for life in session.lives.within(0, bounds.trend_us, bounds.end_us) {
             let w = weights.of(life.interval, life.size).bytes;
-            change(life.born_us, life.stack, w);
-            change(life.ended_us, life.stack, -w);
+            let class = classes.class(life.stack, life.size, life.thread);
+            change(life.born_us, class, w);
+            change(life.ended_us, class, -w);
         }
         for (_, block) in session.blocks.iter() {
             let w = weights.of(block.interval, block.size).bytes;
-            change(block.born_ns / 1000, block.stack, w);
+            let class = classes.class(block.stack, block.size, block.thread);
+            change(block.born_ns / 1000, class, w);
         }
         trend
     }

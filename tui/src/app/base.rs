@@ -1,0 +1,78 @@
+//! What growth is counted from: the last mark that somebody made, the time when heaptop
+//! came, or a mark that was chosen.
+
+use super::App;
+use crate::query::Column;
+use crate::session::Session;
+use crate::view::{self, format};
+
+/// The name of marks that are made by the clock.
+pub const AUTOMATIC: &str = "auto";
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GrowthBase {
+    /// The last mark that has a name of somebody's, else when heaptop came.
+    #[default]
+    Last,
+    /// When heaptop came.
+    Came,
+    /// The mark of this time, in nanoseconds since the agent's start.
+    Mark(u64),
+}
+
+impl GrowthBase {
+    /// The moment, as far as growth since then can be known, and the mark's name.
+    #[must_use]
+    pub fn moment(self, session: &Session) -> Option<(u64, Option<String>)> {
+        let (from, _) = session.span()?;
+        let marks = || session.marks().iter().rev().filter(|mark| mark.at.time_ns >= from);
+        let found = match self {
+            Self::Last => marks().find(|mark| mark.label != AUTOMATIC),
+            Self::Came => None,
+            Self::Mark(at) => marks().find(|mark| mark.at.time_ns == at),
+        };
+        Some(found.map_or((from, None), |mark| (mark.at.time_ns, Some(mark.label.clone()))))
+    }
+
+    /// The next one to choose: marks from the last to the first, then when heaptop came.
+    #[must_use]
+    pub fn next(self, session: &Session) -> Self {
+        let Some((from, _)) = session.span() else { return Self::Last };
+        let at = self.moment(session).map_or(u64::MAX, |(at, name)| match name {
+            Some(_) => at,
+            None => from,
+        });
+        let marks = || session.marks().iter().rev().map(|mark| mark.at.time_ns);
+        let chosen = match self {
+            Self::Came => marks().find(|&mark| mark >= from),
+            Self::Last | Self::Mark(_) => marks().find(|&mark| mark >= from && mark < at),
+        };
+        chosen.map_or(Self::Came, Self::Mark)
+    }
+}
+
+impl App {
+    /// Counts growth from another mark.
+    pub(super) fn next_growth_base(&mut self, session: &Session) {
+        self.growth_base = self.growth_base.next(session);
+        let Some((at, name)) = self.growth_base.moment(session) else {
+            return self.say("no moment but now is known yet".into());
+        };
+        let ago = session.now_ns().saturating_sub(at);
+        let ago = format::duration(ago as f64, 2, format::Rounding::Nearest);
+        self.say(match name {
+            Some(name) => format!("growth is counted from “{name}” on, {ago} ago"),
+            None => format!("growth is counted from when heaptop came, {ago} ago"),
+        });
+        self.look(session);
+    }
+
+    /// From when on growth is wanted; `None` where nobody sees it.
+    pub(super) fn growth_from(&self, session: &Session) -> Option<u64> {
+        let wanted = self.paused
+            || self.question.sort == Column::Growth
+            || view::callsites::shows(self, Column::Growth, self.size.0);
+        if wanted { self.growth_base.moment(session).map(|(at, _)| at) } else { None }
+    }
+}

@@ -1,0 +1,72 @@
+//! The details of one callsite: what they remember, and what they ask.
+
+use super::App;
+use super::screens::Screen;
+use crate::query::{self, Label, NodeKey};
+use crate::session::Session;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub struct Details {
+    /// Which callsite.
+    pub key: NodeKey,
+    /// Its name, as known when it was opened.
+    pub label: Label,
+    /// What is known of it; `None` where nothing is of the moment.
+    pub answer: Option<Box<query::Details>>,
+    /// First line that is shown.
+    pub offset: usize,
+    /// The time of the target at the last answer, in nanoseconds since the agent's start.
+    asked_ns: Option<u64>,
+    /// What moment it was of.
+    was: query::When,
+}
+
+/// They cost a pass over what happened: made anew so often, in nanoseconds.
+const AGAIN_NS: u64 = 1_000_000_000;
+
+impl App {
+    /// Opens the details of what is selected.
+    pub(super) fn open_details(&mut self, session: &Session) {
+        let selected = match self.screen() {
+            Screen::Leaks(l) => l.selected().map(|row| (row.key, row.label.clone())),
+            Screen::Callers(c) => c.rows.get(c.cursor.index()).map(|r| (r.key, r.label.clone())),
+            _ => self.selected(),
+        };
+        let Some((key, label)) = selected else {
+            return self.say("details are of a callsite: select one".into());
+        };
+        let book = session.book();
+        if book.node(key).and_then(|node| book.groups().at(node)).is_none() {
+            return self.say("nothing is allocated right there: details are of callsites".into());
+        }
+        let details =
+            Details { key, label, answer: None, offset: 0, asked_ns: None, was: query::When::Now };
+        self.stack.push(Screen::Details(Box::new(details)));
+        self.ask(session);
+    }
+
+    pub(super) fn ask_details(&mut self, session: &Session) {
+        let when = self.question.when;
+        let shown = self.stack.iter_mut().rev().find(|screen| screen.is_list());
+        let Some(Screen::Details(details)) = shown else { return };
+        let now = session.now_ns();
+        let fresh = |asked: u64| (asked..asked.saturating_add(AGAIN_NS)).contains(&now);
+        let same = details.answer.as_ref().is_some_and(|answer| {
+            when == query::When::Now && details.asked_ns.is_some_and(fresh) && answer.to_ns <= now
+        });
+        if same && details.was == when {
+            return;
+        }
+        details.asked_ns = Some(now);
+        details.was = when;
+        let answer = query::details(session, when, details.key).map(Box::new);
+        if let Some(answer) = &answer {
+            details.label = answer.label.clone();
+        }
+        if details.answer != answer {
+            details.answer = answer;
+            self.dirty = true;
+        }
+    }
+}

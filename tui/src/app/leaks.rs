@@ -1,0 +1,316 @@
+//! The leaks screen: what it remembers, what it asks, and what limits growth.
+
+use super::base::AUTOMATIC;
+use super::cursor::Cursor;
+use super::screens::Screen;
+use super::{App, Effect};
+use crate::query::{LeakFigures, LeakList, LeakRow, Leaks as Answer, NodeKey, When};
+use crate::session::Session;
+use crate::session::estimate::forecast::{Forecast, forecast};
+use crate::session::figures::{Change, Estimate};
+use crate::system::Memory;
+use heaptop_protocol::message::SetMark;
+
+/// So many rows around those that are seen are asked for.
+const AROUND: usize = 32;
+/// Minutes between automatic marks; 0: there are none.
+const PERIODS: [u64; 5] = [0, 1, 5, 15, 60];
+const MINUTE_NS: u64 = 60_000_000_000;
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct Leaks {
+    /// The selected row.
+    pub cursor: Cursor,
+    /// The rows; `None` where nothing is known of the moment.
+    pub answer: Option<Answer>,
+    /// What growth is counted from: the mark's name.
+    pub base: Option<String>,
+}
+
+/// Marks that are made by the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Automatic {
+    minutes: u64,
+    /// When the last one was asked for.
+    asked_ns: u64,
+}
+
+/// Which limit growth comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// One that the user has set, of bytes in use.
+    Set,
+    /// The control group's, of the resident memory of all in it.
+    Group,
+    /// `RLIMIT_AS`, of address space.
+    Space,
+    /// `RLIMIT_DATA`, of data.
+    Data,
+    /// What the machine can still give.
+    Machine,
+}
+
+impl Bound {
+    /// What it is, and what it speaks of.
+    #[must_use]
+    pub const fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::Set => ["the limit that was set", "in use"],
+            Self::Group => ["cgroup memory.max", "RSS"],
+            Self::Space => ["RLIMIT_AS", "address space"],
+            Self::Data => ["RLIMIT_DATA", "data"],
+            Self::Machine => ["the machine's RAM", "RSS"],
+        }
+    }
+}
+
+/// A limit, what is left below it, and when it is reached if growth goes on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reached {
+    /// Which.
+    pub bound: Bound,
+    /// It, in bytes.
+    pub most: u64,
+    /// `None` without evidence of growth.
+    pub forecast: Option<Forecast>,
+}
+
+/// What resident memory is made of. Bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Resident {
+    /// All of it.
+    pub rss: Option<u64>,
+    /// What the program holds.
+    pub in_use: Estimate,
+    /// Code, libraries and mapped files.
+    pub files: Option<u64>,
+    /// The agent's own.
+    pub agent: Option<u64>,
+    /// What none of these explains: what allocators hold back, stacks, memory that is not
+    /// allocated through them; less where what is in use is not resident.
+    pub unexplained: Change,
+}
+
+impl App {
+    pub(super) fn ask_leaks(&mut self, session: &Session) {
+        let page = self.leaks_rooms().rows;
+        let base = self.growth_base.moment(session);
+        let (paused, question) = (self.paused, &self.question);
+        let Some(Screen::Leaks(l)) = self.stack.first_mut() else { return };
+        let from = base.as_ref().map(|(at, _)| *at);
+        let list = LeakList::ask(session, question.when, from, &question.filter);
+        let answer = list.map(|list| {
+            l.cursor.settle(list.len(), |id| list.position(NodeKey(id)), page);
+            let first = l.cursor.offset();
+            list.rows(if paused {
+                0..list.len()
+            } else {
+                first.saturating_sub(AROUND)..first + page + AROUND
+            })
+        });
+        let base = match question.when {
+            When::Range { .. } => None,
+            _ => base.and_then(|(_, name)| name),
+        };
+        if l.answer != answer || l.base != base {
+            (l.answer, l.base) = (answer, base);
+            self.dirty = true;
+        }
+    }
+
+    /// The lines of the leaks screen's parts.
+    #[must_use]
+    pub fn leaks_rooms(&self) -> LeaksRooms {
+        LeaksRooms::of(usize::from(self.rooms().body))
+    }
+
+    /// What limits growth, the nearest first. A target that is read from a file has no
+    /// limits but one that is set.
+    #[must_use]
+    pub fn limits(&self) -> Vec<Reached> {
+        let Screen::Leaks(leaks) = self.shown() else { return Vec::new() };
+        let Some(answer) = &leaks.answer else { return Vec::new() };
+        let total: &LeakFigures = &answer.total;
+        let in_use = total.in_use_bytes.point();
+        let mut found: Vec<(Bound, u64, f64)> = Vec::new();
+        if let (Some(limit), Some(in_use)) = (self.limit, in_use) {
+            found.push((Bound::Set, limit, limit as f64 - in_use));
+        }
+        // Others speak of now.
+        if let Some(memory) = self.system.filter(|_| self.question.when == When::Now) {
+            let limits = [
+                (Bound::Group, memory.group),
+                (Bound::Space, memory.space),
+                (Bound::Data, memory.data),
+            ];
+            for (bound, limit) in limits {
+                found.extend(limit.map(|limit| (bound, limit.most, limit.left() as f64)));
+            }
+            if let (Some(left), Some(all)) = (memory.available, memory.machine) {
+                found.push((Bound::Machine, all, left as f64));
+            }
+        }
+        found.sort_by(|a, b| a.2.total_cmp(&b.2));
+        let of = |(bound, most, left)| {
+            let grows = total.grew.then(|| forecast(total.growth, answer.seconds(), left));
+            Reached { bound, most, forecast: grows.flatten() }
+        };
+        found.into_iter().map(of).collect()
+    }
+
+    /// What resident memory is made of now.
+    #[must_use]
+    pub fn resident(&self) -> Resident {
+        let now = self.question.when == When::Now && self.file.is_none();
+        let memory = self.system.filter(|_| now).unwrap_or_default();
+        let (rss, in_use) = (self.summary.rss_bytes, self.summary.in_use);
+        let files = match (memory.files, memory.shared) {
+            // The agent's own is shared memory.
+            (Some(files), Some(shared)) => {
+                Some(files + shared.saturating_sub(self.summary.agent_bytes.unwrap_or(0)))
+            }
+            _ => None,
+        };
+        let agent = self.summary.agent_bytes.filter(|_| now);
+        let rest = rss
+            .zip(files)
+            .zip(agent)
+            .map(|((rss, files), agent)| rss as f64 - files as f64 - agent as f64);
+        let unexplained = match (rest, in_use) {
+            (Some(rest), Estimate::Exact { value }) => Change::Exact { value: rest - value },
+            (Some(rest), Estimate::Interval { value, low, high, samples }) => {
+                let (value, low, high) = (rest - value, rest - high, rest - low);
+                Change::Interval { value, low, high, samples }
+            }
+            (Some(rest), Estimate::AtLeast { low, samples }) => {
+                Change::AtMost { high: rest - low, samples }
+            }
+            _ => Change::Unknown,
+        };
+        Resident { rss, in_use, files, agent, unexplained }
+    }
+
+    /// What the system knows of the target's memory has been read.
+    pub(super) fn system_is(&mut self, memory: Option<Memory>) {
+        self.dirty |= self.system != memory && !self.paused;
+        if !self.paused {
+            self.system = memory;
+        }
+    }
+
+    /// Whether somebody looks at what the system knows.
+    #[must_use]
+    pub fn wants_system(&self) -> bool {
+        matches!(self.shown(), Screen::Leaks(_)) && self.file.is_none()
+    }
+
+    /// Another time between automatic marks.
+    pub(super) fn next_period(&mut self, session: &Session) {
+        if !self.can_tell(session) {
+            return;
+        }
+        let at = PERIODS.iter().position(|&p| p == self.automatic.minutes).unwrap_or(0);
+        let minutes = PERIODS[(at + 1) % PERIODS.len()];
+        self.automatic = Automatic { minutes, asked_ns: session.now_ns() };
+        self.say(match minutes {
+            0 => "no more automatic marks".into(),
+            1 => "a mark every minute, for all viewers".into(),
+            _ => format!("a mark every {minutes} minutes, for all viewers"),
+        });
+    }
+
+    /// Minutes between automatic marks, if there are any.
+    #[must_use]
+    pub const fn marks_every(&self) -> Option<u64> {
+        if self.automatic.minutes > 0 { Some(self.automatic.minutes) } else { None }
+    }
+
+    /// A mark, if its time has come.
+    pub(super) fn automatic_mark(&mut self, session: &Session) -> Option<Effect> {
+        let Automatic { minutes, asked_ns } = self.automatic;
+        let connected = *session.connection() == crate::session::Connection::Connected;
+        if minutes == 0 || !connected || self.file.is_some() {
+            return None;
+        }
+        // One by another viewer will do.
+        let last = session.marks().iter().rev().find(|mark| mark.label == AUTOMATIC);
+        let last = last.map_or(0, |mark| mark.at.time_ns).max(asked_ns);
+        if session.now_ns() < last.saturating_add(minutes * MINUTE_NS) {
+            return None;
+        }
+        self.automatic.asked_ns = session.now_ns();
+        Some(Effect::Send(SetMark { label: AUTOMATIC.into() }.into()))
+    }
+
+    /// The limit that was typed; nothing takes it away.
+    pub(super) fn set_limit(&mut self, typed: &str) {
+        let typed = typed.trim();
+        if typed.is_empty() {
+            self.limit = None;
+            return self.say("no limit is set".into());
+        }
+        match crate::cli::bytes(typed) {
+            Ok(bytes) => {
+                self.limit = Some(bytes);
+                self.dirty = true;
+            }
+            Err(why) => self.say(format!("{typed} is no limit: {why}")),
+        }
+    }
+}
+
+impl Leaks {
+    /// The selected row, if it is held.
+    #[must_use]
+    pub fn selected(&self) -> Option<&LeakRow> {
+        self.answer.as_ref()?.row(self.cursor.index())
+    }
+
+    /// Moves the selection.
+    pub(super) fn scroll(&mut self, to: impl Fn(usize) -> usize, page: usize) {
+        let len = self.answer.as_ref().map_or(0, |answer| answer.len);
+        self.cursor.go(to(self.cursor.index()), len, page);
+        if let Some(key) = self.selected().map(|row| row.key) {
+            self.cursor.follow(key.0);
+        }
+    }
+
+    /// Size or rows have changed.
+    pub(super) fn settle(&mut self, page: usize) {
+        let len = self.answer.as_ref().map_or(0, |answer| answer.len);
+        self.cursor.place(len, page);
+    }
+}
+
+/// Lines of the leaks screen's parts, from top to bottom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaksRooms {
+    /// What grew, when that reaches a limit, and what resident memory is made of.
+    pub summary: usize,
+    /// The columns' names.
+    pub heading: usize,
+    /// Callsites.
+    pub rows: usize,
+}
+
+impl LeaksRooms {
+    /// Lines above the rows.
+    #[must_use]
+    pub const fn above_rows(self) -> usize {
+        self.summary + self.heading
+    }
+
+    /// Divides `lines`: rows first.
+    #[must_use]
+    pub const fn of(lines: usize) -> Self {
+        let heading = if lines >= 3 { 1 } else { 0 };
+        let summary = match lines {
+            0..=4 => 0,
+            5..=8 => 2,
+            9..=13 => 4,
+            _ => 6,
+        };
+        Self { summary, heading, rows: lines - heading - summary }
+    }
+}

@@ -1,0 +1,284 @@
+//! Leaks and growth: what is old and lives, what grew, and since when.
+//!
+//! Four looks at the same blocks, a callsite a row: *old*, alive and born before the youngest
+//! tenth of the time that is known; *growth* from a moment on, with evidence or without;
+//! *in use* at the end; and *generations*, what lives by when it was born, cut at the marks.
+//! Those that grew with evidence come first, by how much; then those with most that is old.
+//!
+//! Of many callsites figures are made for those that are shown, as in [`super::table`]. The
+//! present is made anew once a second.
+
+use super::select::Filter;
+use super::{Label, NodeKey, When};
+use crate::session::estimate::{change, family, survival::Table};
+use crate::session::figures::{Change, Estimate, Lifetime};
+use crate::session::then::Then;
+use crate::session::then::by::By;
+use crate::session::{Session, estimate};
+use heaptop_protocol::totals::Total;
+use std::cmp::Reverse;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Most generations that are told apart; what is born before is one.
+pub const MOST_GENERATIONS: usize = 8;
+/// Without marks the time is cut into so many equal parts.
+const PARTS: u64 = 4;
+
+/// When the blocks of a generation were born.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Generation {
+    /// After this, in nanoseconds since the agent's start; 0 of the first.
+    pub from_ns: u64,
+    /// Until this.
+    pub to_ns: u64,
+    /// The mark that it begins at; `None` where it begins at none.
+    pub mark: Option<String>,
+}
+
+/// A callsite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeakRow {
+    /// Which.
+    pub key: NodeKey,
+    /// Its name.
+    pub label: Label,
+    /// Its figures.
+    pub figures: LeakFigures,
+}
+
+/// Figures of a callsite, or of all.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeakFigures {
+    /// Bytes that live and are old.
+    pub old_bytes: Estimate,
+    /// How many.
+    pub old_objects: Estimate,
+    /// Their median age; unknown of all together.
+    pub median_age: Lifetime,
+    /// By how many bytes it grew.
+    pub growth: Change,
+    /// Whether that is growth with evidence: of all callsites together in 95 % of cases.
+    pub grew: bool,
+    /// Bytes in use.
+    pub in_use_bytes: Estimate,
+    /// Bytes in use by generation, the oldest first.
+    pub generations: Vec<Estimate>,
+}
+
+/// Some of the rows, and the sum of all.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Leaks {
+    /// The place of the first of `rows`.
+    pub first: usize,
+    /// The rows.
+    pub rows: Vec<LeakRow>,
+    /// Of all rows.
+    pub total: LeakFigures,
+    /// How many rows there are.
+    pub len: usize,
+    /// The generations, the oldest first.
+    pub generations: Vec<Generation>,
+    /// Growth is from here on, in nanoseconds since the agent's start,
+    pub from_ns: u64,
+    /// until here, where all else is of.
+    pub to_ns: u64,
+    /// What is old is at least so old, in nanoseconds.
+    pub older_than_ns: u64,
+}
+
+impl Leaks {
+    /// The row at a place, if it is here.
+    #[must_use]
+    pub fn row(&self, place: usize) -> Option<&LeakRow> {
+        self.rows.get(place.checked_sub(self.first)?)
+    }
+
+    /// Seconds that growth is over.
+    #[must_use]
+    pub const fn seconds(&self) -> f64 {
+        self.to_ns.saturating_sub(self.from_ns) as f64 / 1e9
+    }
+}
+
+/// All rows in order, before figures are made.
+#[derive(Debug)]
+pub struct LeakList<'a> {
+    session: &'a Session,
+    then: Arc<Then>,
+    generations: Vec<Generation>,
+    older_than_ns: u64,
+    range: (u64, u64),
+    /// Groups in order.
+    order: Vec<u32>,
+}
+
+impl<'a> LeakList<'a> {
+    /// Asks for the callsites that `filter` takes; growth is from `from_ns` on, or from when
+    /// heaptop came, or over the range that is asked about. `None` where nothing is known of
+    /// the moment.
+    #[must_use]
+    pub fn ask(
+        session: &'a Session,
+        when: When,
+        from_ns: Option<u64>,
+        filter: &str,
+    ) -> Option<Self> {
+        let (since, _) = session.span()?;
+        let from = from_ns.unwrap_or(since).max(since);
+        let then = match when.until(session.now_ns()) {
+            When::Now => session.lately(Some(from), By::Group),
+            When::At(at) => session.then(When::Range { from_ns: from.min(at), to_ns: at })?,
+            range @ When::Range { .. } => session.then(range)?,
+            When::Peak => return None,
+        };
+        let (from, to) = then.range()?;
+        if !then.knows_in_use() || to < since {
+            return None;
+        }
+        let older_than_ns = (to - since) / 10;
+        let generations = generations(session, since, to);
+        let (book, filter) = (session.book(), Filter::new(session.book(), filter));
+        let (old, grew) = (then.old(session, to - older_than_ns), then.grew());
+        let bits = |value: f64| if value > 0.0 { value.to_bits() } else { 0 };
+        let mut order: Vec<_> = book
+            .groups()
+            .iter()
+            .filter_map(|(at, group)| {
+                let old = old.get(at as usize).map_or(0.0, |old| old.in_use.bytes.sum);
+                let (gained, lost) = then.group_growth(at).map_or((0.0, 0.0), |(g, l)| {
+                    let of = |t: &Total| if t.n == 0 { 0.0 } else { t.bytes.sum };
+                    (of(g), of(l))
+                });
+                let grew = grew.get(at as usize).is_some_and(|grew| *grew);
+                let any = then.group_totals(at).in_use.n > 0 || gained + lost > 0.0;
+                let taken = any && group.stacks().iter().any(|&stack| filter.takes(stack));
+                let growth = if grew { bits(gained - lost) } else { 0 };
+                let label = &book.nodes()[group.callsite() as usize].label;
+                taken.then_some((Reverse((growth, bits(old))), label, at))
+            })
+            .collect();
+        order.sort_unstable_by(|a, b| {
+            let key = |(order, label, at): &(_, &'a Label, u32)| (*order, &label.function, *at);
+            key(a).cmp(&key(b))
+        });
+        let order = order.into_iter().map(|(_, _, at)| at).collect();
+        Some(Self { session, then, generations, older_than_ns, range: (from, to), order })
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// The place of a row.
+    #[must_use]
+    pub fn position(&self, key: NodeKey) -> Option<usize> {
+        let book = self.session.book();
+        let group = book.groups().at(book.node(key)?)?;
+        self.order.iter().position(|&at| at == group)
+    }
+
+    /// The rows at `range`, as far as there are, and the sum of all.
+    #[must_use]
+    pub fn rows(&self, range: Range<usize>) -> Leaks {
+        let len = self.order.len();
+        let range = range.start.min(len)..range.end.min(len).max(range.start.min(len));
+        let book = self.session.book();
+        let mut table = Table::default();
+        let rows = self.order[range.clone()]
+            .iter()
+            .map(|&group| {
+                let node = &book.nodes()[book.groups().group(group).callsite() as usize];
+                let figures = self.figures(std::slice::from_ref(&group), &mut table, true);
+                LeakRow { key: node.key, label: node.label.clone(), figures }
+            })
+            .collect();
+        Leaks {
+            first: range.start,
+            rows,
+            total: self.figures(&self.order, &mut table, false),
+            len,
+            generations: self.generations.clone(),
+            from_ns: self.range.0,
+            to_ns: self.range.1,
+            older_than_ns: self.older_than_ns,
+        }
+    }
+
+    fn figures(&self, groups: &[u32], table: &mut Table, one: bool) -> LeakFigures {
+        let (then, sight) = (&self.then, self.then.sight_of_in_use());
+        let old_of = then.old(self.session, self.range.1 - self.older_than_ns);
+        let ends: Vec<u64> = self.generations.iter().skip(1).map(|g| g.from_ns).collect();
+        let born_of = then.generations(self.session, &ends);
+        let (mut old, mut in_use) = (Total::default(), Total::default());
+        let (mut gained, mut lost) = (Total::default(), Total::default());
+        let mut born = vec![Total::default(); self.generations.len()];
+        table.clear();
+        for &group in groups {
+            in_use.merge(&then.group_totals(group).in_use);
+            if let Some(of) = old_of.get(group as usize) {
+                old.merge(&of.in_use);
+                if one {
+                    of.ages.add_to(table);
+                }
+            }
+            if let Some((g, l)) = then.group_growth(group) {
+                gained.merge(g);
+                lost.merge(l);
+            }
+            for (sum, of) in born.iter_mut().zip(born_of.get(group as usize).into_iter().flatten())
+            {
+                sum.merge(of);
+            }
+        }
+        let grows = then.growth().is_some();
+        let growth_sight = then.sight_of_growth();
+        let grew = match groups {
+            [group] if one => then.grew().get(*group as usize).is_some_and(|grew| *grew),
+            _ => grows && family::grew([(&gained, &lost)].into_iter(), growth_sight)[0],
+        };
+        LeakFigures {
+            old_bytes: estimate::bytes(&old, sight),
+            old_objects: estimate::objects(&old, sight),
+            median_age: if one { table.median() } else { Lifetime::Unknown },
+            growth: if grows {
+                change::growth(&gained, &lost, growth_sight)
+            } else {
+                Change::Unknown
+            },
+            grew,
+            in_use_bytes: estimate::bytes(&in_use, sight),
+            generations: born.iter().map(|born| estimate::bytes(born, sight)).collect(),
+        }
+    }
+}
+
+/// Cuts the time until `to_ns` at the last marks; where there are none since heaptop came,
+/// into equal parts.
+fn generations(session: &Session, since_ns: u64, to_ns: u64) -> Vec<Generation> {
+    let within = |at: u64| since_ns < at && at < to_ns;
+    let mut cuts: Vec<(u64, Option<String>)> = session
+        .marks()
+        .iter()
+        .filter(|mark| within(mark.at.time_ns))
+        .map(|mark| (mark.at.time_ns, Some(mark.label.clone())))
+        .collect();
+    cuts.sort_by_key(|(at, _)| *at);
+    cuts.dedup_by_key(|(at, _)| *at);
+    if cuts.is_empty() {
+        let part = (to_ns - since_ns) / PARTS;
+        cuts.extend((0..PARTS).filter(|_| part > 0).map(|n| (since_ns + n * part, None)));
+    }
+    cuts.drain(..cuts.len().saturating_sub(MOST_GENERATIONS - 1));
+    let ends = cuts.iter().map(|(at, _)| *at).chain([to_ns]);
+    let begins = std::iter::once((0, None)).chain(cuts.iter().cloned());
+    begins.zip(ends).map(|((from_ns, mark), to_ns)| Generation { from_ns, to_ns, mark }).collect()
+}

@@ -1,0 +1,107 @@
+//! What blocks are put together by: their callsite's group, their size or their thread.
+
+use super::Session;
+use crate::session::book::Stack;
+use crate::session::then::threads::OTHERS;
+use heaptop_protocol::ids::ThreadId;
+
+/// See the module. Sizes and threads are known of single blocks alone, so nothing of
+/// them is known from before the viewer came but who lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum By {
+    /// The group of the callstack.
+    #[default]
+    Group,
+    /// The size class: powers of two.
+    Size,
+    /// The thread that allocated it.
+    Thread,
+}
+
+/// Size classes: class k holds sizes above 2^(k − 1), up to 2^k bytes.
+pub const SIZES: u32 = 65;
+
+/// The class of a size.
+#[must_use]
+pub const fn size_class(size: u64) -> u32 {
+    if size <= 1 { 0 } else { u64::BITS - (size - 1).leading_zeros() }
+}
+
+/// The numbers that blocks are put together under.
+pub enum Classes {
+    /// By callstack, its group.
+    Groups(Vec<u32>),
+    /// Powers of two.
+    Sizes,
+    /// By thread, as far as there is room for it; all others are the last.
+    Threads(Vec<u32>, u32),
+}
+
+impl Classes {
+    /// Those of a session.
+    pub fn of(session: &Session, by: By) -> Self {
+        match by {
+            By::Group => Self::Groups(session.book.stacks().iter().map(Stack::group).collect()),
+            By::Size => Self::Sizes,
+            By::Thread => {
+                let ids = session.thread_classes();
+                let most = ids.last().map_or(0, |id| id.0 as usize + 1);
+                let mut places = vec![ids.len() as u32; most];
+                for (place, id) in (0..).zip(&ids) {
+                    places[id.0 as usize] = place;
+                }
+                Self::Threads(places, ids.len() as u32)
+            }
+        }
+    }
+
+    /// The number of a block; `None` for a callstack that is not known.
+    #[inline]
+    #[must_use]
+    pub fn class(&self, stack: u32, size: u64, thread: ThreadId) -> Option<u32> {
+        match self {
+            Self::Groups(groups) => groups.get(stack as usize).copied(),
+            Self::Sizes => Some(size_class(size)),
+            Self::Threads(places, others) => {
+                Some(places.get(thread.0 as usize).copied().unwrap_or(*others))
+            }
+        }
+    }
+
+    /// Numbers are below this.
+    #[must_use]
+    pub fn count(&self, session: &Session) -> usize {
+        match self {
+            Self::Groups(_) => session.book.groups().numbers(),
+            Self::Sizes => SIZES as usize,
+            Self::Threads(_, others) => *others as usize + 1,
+        }
+    }
+}
+
+impl Session {
+    /// The threads that have a class of their own, in the order of their classes; the
+    /// class behind them is that of all others.
+    #[must_use]
+    pub fn thread_classes(&self) -> Vec<ThreadId> {
+        let mut ids: Vec<ThreadId> =
+            self.threads.keys().copied().filter(|id| id.0 < OTHERS.0).collect();
+        ids.sort_unstable();
+        ids
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn size_classes_are_powers_of_two() {
+        for (size, class) in
+            [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (64, 6), (65, 7), (u64::MAX, 64)]
+        {
+            assert_eq!(size_class(size), class, "{size}");
+            assert!(class < SIZES);
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! The details of a callsite: sections of lines, one below the other, in two columns where
+//! there is room.
+//!
+//! What is not known yet is `–`. What is only known from when heaptop came says so.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Stylize;
+use ratatui::text::{Line, Span};
+
+use super::format::{self, Rounding, Unit};
+use super::{names, text};
+use crate::app::details::Details;
+use crate::query::details::{Details as Answer, Factor, Factors, Hint};
+use crate::session::figures::{Estimate, Ratio};
+
+/// From so many columns on there are two.
+const WIDE: u16 = 150;
+/// Between them.
+const GAP: usize = 3;
+/// Most frames of a callstack.
+const MOST_FRAMES: usize = 40;
+
+/// Draws the lines from the offset on.
+pub(super) fn draw(details: &Details, area: Rect, frame: &mut Frame) {
+    let lines = lines(details, area.width);
+    for (y, line) in (area.y..area.bottom()).zip(lines.into_iter().skip(details.offset)) {
+        frame.render_widget(line, Rect { y, height: 1, ..area });
+    }
+}
+
+/// All lines.
+#[must_use]
+pub fn lines(details: &Details, width: u16) -> Vec<Line<'static>> {
+    let width = usize::from(width);
+    let Some(answer) = &details.answer else {
+        let name = text::name(&details.label.function).into_owned();
+        let why = "nothing is known of this moment: \\ goes back to now";
+        return vec![Line::from(format!(" {name}")).bold(), Line::from(format!(" {why}"))];
+    };
+    let mut all = vec![title(answer, width), when(answer, width)];
+    if width < usize::from(WIDE) {
+        all.extend(about(answer, width));
+        all.extend(whence(answer, width));
+        return all;
+    }
+    let left = (width - GAP) / 2;
+    let right = width - GAP - left;
+    let (mut one, mut other) = (about(answer, left), whence(answer, right));
+    let height = one.len().max(other.len());
+    one.resize(height, Line::default());
+    other.resize(height, Line::default());
+    for (mut line, beside) in one.into_iter().zip(other) {
+        let missing = (left + GAP).saturating_sub(line.width());
+        line.push_span(Span::raw(" ".repeat(missing)));
+        line.spans.extend(beside.spans);
+        all.push(line);
+    }
+    all
+}
+
+fn title(answer: &Answer, width: usize) -> Line<'static> {
+    let mut line = Line::from(" ");
+    for span in names::spans(&answer.label, width.saturating_sub(2)) {
+        line.push_span(span.bold());
+    }
+    line
+}
+
+fn when(answer: &Answer, width: usize) -> Line<'static> {
+    let over = ago(answer.to_ns.saturating_sub(answer.from_ns));
+    let said = format!(" what was heard of in the last {over}; in use as of then");
+    Line::from(text::keep_start(&said, width).into_owned()).dim()
+}
+
+fn ago(ns: u64) -> String {
+    format::duration(ns as f64, 2, Rounding::Nearest)
+}
+
+/// A heading.
+fn head(said: &str, width: usize) -> Line<'static> {
+    Line::from(text::keep_start(&format!(" {said}"), width).into_owned()).bold()
+}
+
+/// A line of a section, cut to its room.
+fn plain(said: &str, width: usize) -> Line<'static> {
+    Line::from(text::keep_start(&format!("   {said}"), width).into_owned())
+}
+
+fn bytes(estimate: &Estimate) -> String {
+    format::estimate(estimate, Unit::Bytes).to_string()
+}
+
+/// Figures, hints, factors, sizes, lives, threads.
+fn about(answer: &Answer, width: usize) -> Vec<Line<'static>> {
+    let f = &answer.figures;
+    let mut lines = vec![plain(
+        &format!(
+            "in use {}, objects {}, alloc/s {}",
+            bytes(&f.in_use_bytes),
+            format::estimate(&f.in_use_objects, Unit::Objects),
+            format::estimate(&f.allocated_rate, Unit::BytesPerSecond)
+        ),
+        width,
+    )];
+    lines.push(plain(
+        &format!(
+            "promoted {}, dies young {}, growth {}{}",
+            format::ratio(&f.promoted),
+            format::ratio(&f.short_lived),
+            format::change(f.growth),
+            if f.grew { " ▲" } else { ", no evidence" }
+        ),
+        width,
+    ));
+    lines.push(head("what to do", width));
+    let over = ago(answer.to_ns.saturating_sub(answer.from_ns));
+    for hint in &answer.hints {
+        let [what, why] = hint_text(hint, &over);
+        lines.extend(wrapped(&what, width).into_iter().map(Line::from));
+        lines.extend(wrapped(&why, width).into_iter().map(|line| Line::from(line).dim()));
+    }
+    if answer.hints.is_empty() {
+        lines.push(plain("nothing stands out: no hint has enough samples behind it", width).dim());
+    }
+    lines.push(head("in use = births/s × stay × size", width));
+    match &answer.factors {
+        Some(factors) => lines.extend(factors_lines(factors, answer, width)),
+        None => lines.push(plain(format::UNKNOWN, width)),
+    }
+    lines.push(head("lifetimes", width));
+    lines.push(plain(
+        &format!("median {}, mean {}", format::lifetime(&f.lifetime), format::mean_life(&f.mean)),
+        width,
+    ));
+    if answer.ages.is_empty() {
+        lines.push(plain("no death was seen", width).dim());
+    } else {
+        lines.push(plain(&format!("{} deaths seen, by age:", answer.deaths), width).dim());
+    }
+    for (to, share) in &answer.ages {
+        let to = format::duration(*to, 2, Rounding::Nearest);
+        lines.push(plain(&format!("{:>10} {}", format!("≤ {to}"), bar(*share, width)), width));
+    }
+    lines.push(head("sizes: in use, allocated", width));
+    let most = answer.sizes.iter().filter_map(|row| row.in_use_bytes.point()).fold(0.0, f64::max);
+    for row in &answer.sizes {
+        let to = format::bytes(row.to as f64, 3, Rounding::Nearest);
+        let share =
+            row.in_use_bytes.point().map_or(0.0, |b| if most > 0.0 { b / most } else { 0.0 });
+        let said = format!(
+            "{:>10} {:>15} {:>15} {}",
+            format!("≤ {}", to.replacen(".00", "", 1).replacen(".0 ", " ", 1)),
+            bytes(&row.in_use_bytes),
+            bytes(&row.allocated_bytes),
+            bar(share, width.saturating_sub(32))
+        );
+        lines.push(plain(&said, width));
+    }
+    lines.push(head("threads that allocate here", width));
+    for thread in &answer.threads {
+        let name = text::clean(&thread.name).into_owned();
+        lines.push(plain(&format!("{} {name}", format::ratio(&thread.share)), width));
+    }
+    lines.push(head("who frees it", width));
+    lines.push(plain(
+        &format!(
+            "by another thread: {} of the bytes freed",
+            format::ratio(&answer.freed_elsewhere)
+        ),
+        width,
+    ));
+    match &answer.frees {
+        Some(frees) => {
+            for stack in frees {
+                lines.push(plain(
+                    &format!("{} of the bytes freed, by", format::ratio(&stack.share)),
+                    width,
+                ));
+                lines.extend(frames(&stack.frames, width));
+            }
+        }
+        None => lines.push(plain("callstacks of frees: –", width).dim()),
+    }
+    lines.push(head("realloc", width));
+    lines.push(plain(
+        &format!("{} of the bytes allocated come by realloc", format::ratio(&answer.by_realloc)),
+        width,
+    ));
+    lines
+}
+
+/// Callstacks and blocks.
+fn whence(answer: &Answer, width: usize) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    let shown = answer.stacks.len();
+    lines.push(head(&format!("callstacks: {shown} of {}", answer.stacks_len), width));
+    for stack in &answer.stacks {
+        lines.push(plain(&format!("{} in use", bytes(&stack.in_use_bytes)), width).bold());
+        lines.extend(frames(&stack.frames, width));
+    }
+    let shown = answer.blocks.len();
+    let said = format!("live sampled blocks, the oldest first: {shown} of {}", answer.blocks_len);
+    lines.push(head(&said, width));
+    if shown > 0 {
+        let names = format!("{:>12} {:>18} {:>10} {:>9}  thread", "id", "address", "size", "age");
+        lines.push(plain(&names, width).dim());
+    }
+    for block in &answer.blocks {
+        let said = format!(
+            "{:>12} {:>#18x} {:>10} {:>9}  {}",
+            block.id.0,
+            block.address,
+            format::bytes(block.size as f64, 3, Rounding::Nearest),
+            ago(block.age_ns),
+            text::clean(&block.thread)
+        );
+        lines.push(plain(&said, width));
+    }
+    lines
+}
+
+fn frames(frames: &[crate::query::Label], width: usize) -> Vec<Line<'static>> {
+    let mut lines: Vec<Line> = frames
+        .iter()
+        .take(MOST_FRAMES)
+        .map(|label| {
+            let mut line = Line::from("     ");
+            line.spans.extend(names::spans(label, width.saturating_sub(6)));
+            line
+        })
+        .collect();
+    if frames.len() > MOST_FRAMES {
+        let more = format!("  … {} more", frames.len() - MOST_FRAMES);
+        lines.push(plain(&more, width).dim());
+    }
+    lines
+}
+
+/// A bar of `share` of what room there is.
+fn bar(share: f64, width: usize) -> String {
+    let room = width.saturating_sub(22).min(30);
+    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+    let length = (share * room as f64).round() as usize;
+    let percent = format::cost(share);
+    format!("{percent:>7} {}", "█".repeat(length))
+}
+
+fn factors_lines(factors: &Factors, answer: &Answer, width: usize) -> Vec<Line<'static>> {
+    let [before, after] = [
+        ago(factors.middle_ns.saturating_sub(answer.from_ns)),
+        ago(answer.to_ns.saturating_sub(factors.middle_ns)),
+    ];
+    let stay = |estimate: &Estimate| match *estimate {
+        Estimate::Interval { value, low, high, .. } => format!(
+            "{} ({} to {})",
+            format::duration(value, 2, Rounding::Nearest),
+            format::duration(low, 2, Rounding::Down),
+            format::duration(high, 2, Rounding::Up)
+        ),
+        Estimate::Exact { value } => format::duration(value, 3, Rounding::Nearest),
+        _ => format::UNKNOWN.into(),
+    };
+    let rate = |e: &Estimate| format::estimate(e, Unit::ObjectsPerSecond).to_string();
+    let rows = [
+        ("births/s", Factor::Rate, factors.rate.each_ref().map(rate)),
+        ("stay", Factor::Stay, factors.stay_ns.each_ref().map(stay)),
+        ("size", Factor::Size, factors.size.each_ref().map(bytes)),
+    ];
+    let mut lines = vec![plain(&format!("{:<9} first {before} → last {after}", ""), width).dim()];
+    for (name, factor, [a, b]) in rows {
+        let moved = if factors.moved == Some(factor) { "  ← moved" } else { "" };
+        let line = plain(&format!("{name:<9} {a} → {b}{moved}"), width);
+        lines.push(if moved.is_empty() { line } else { line.bold() });
+    }
+    if factors.moved.is_none() {
+        lines.push(plain("none of them moved for sure", width).dim());
+    }
+    lines
+}
+
+/// What to do, and what it is based on.
+fn hint_text(hint: &Hint, over: &str) -> [String; 2] {
+    let based = |samples: u64| format!("based on {samples} samples over {over}");
+    match hint {
+        Hint::Grows { growth, samples } => [
+            "it grows steadily: look at who should free it, or bound what holds it".into(),
+            format!("grew by {}, {}", format::change(*growth), based(*samples)),
+        ],
+        Hint::DiesYoung { share, rate, samples } => [
+            "churn that dies young: reuse a buffer, or take an arena for the request".into(),
+            format!(
+                "{} dies young, at {}, {}",
+                format::ratio(share),
+                format::estimate(rate, Unit::BytesPerSecond),
+                based(*samples)
+            ),
+        ],
+        Hint::Ladder { share, samples } => [
+            "a ladder of reallocs: ask for the size at once (with_capacity, reserve)".into(),
+            format!("{} of its bytes come by realloc, {}", ratio(share), based(*samples)),
+        ],
+        Hint::FreedElsewhere { share, samples } => [
+            "other threads free it: pass it back, or free it where it is made".into(),
+            format!("{} of the bytes freed were, {}", ratio(share), based(*samples)),
+        ],
+    }
+}
+
+fn ratio(ratio: &Ratio) -> String {
+    format::ratio(ratio).to_string()
+}
+
+/// A sentence in lines of a section.
+fn wrapped(said: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::from("  ")];
+    for word in said.split(' ') {
+        let last = lines.len() - 1;
+        let line = &mut lines[last];
+        if text::width(line) + 1 + text::width(word) > width && line.len() > 2 {
+            lines.push(format!("   {word}"));
+        } else {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+    lines.iter().map(|line| text::keep_start(line, width).into_owned()).collect()
+}

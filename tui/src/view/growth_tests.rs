@@ -1,0 +1,181 @@
+//! The screens of growth and of one callsite, at four sizes and by real keys.
+
+use super::testing::{drawn, orders, press, run, screen, styles, text};
+use crate::app::{Effect, Message};
+use crate::query::Grouping;
+use crate::session::fixture::Fixture;
+use crate::system::{Limit, Memory};
+use heaptop_protocol::message::{FromViewer, Mark};
+
+const SIZES: [(u16, u16); 4] = [(20, 5), (80, 24), (120, 40), (300, 80)];
+
+/// Two marks, and what happened between them and since.
+fn marked() -> Fixture {
+    let mut f = orders();
+    for (label, blocks) in [("before load", 40), ("after load", 3)] {
+        let at = f.now();
+        f.say(Mark { at, label: label.into() });
+        let leak = f.stack(&[
+            "main@orders/src/main.rs:12",
+            "orders::auth::forget_session@orders/src/auth.rs:41",
+        ]);
+        for _ in 0..blocks {
+            f.alloc(leak, 700);
+            f.pass(0.5);
+        }
+    }
+    f
+}
+
+fn memory() -> Memory {
+    Memory {
+        anonymous: Some(80 << 20),
+        files: Some(9 << 20),
+        shared: Some(4 << 20),
+        group: Some(Limit { most: 128 << 20, taken: 100 << 20 }),
+        space: None,
+        data: None,
+        available: Some(6 << 30),
+        machine: Some(16 << 30),
+    }
+}
+
+#[test]
+fn leaks() {
+    let f = marked();
+    for size in SIZES {
+        let mut app = run(&f.session, size, "7");
+        app.update(Message::System(Some(memory())), &f.session);
+        let name = format!("leaks_{}x{}", size.0, size.1);
+        insta::assert_snapshot!(name, text(&drawn(&app, size)));
+    }
+    let mut app = run(&f.session, (120, 40), "7");
+    app.update(Message::System(Some(memory())), &f.session);
+    insta::assert_snapshot!("leaks_styles", styles(&drawn(&app, (120, 40))));
+}
+
+#[test]
+fn details() {
+    let f = marked();
+    for size in SIZES {
+        let name = format!("details_{}x{}", size.0, size.1);
+        insta::assert_snapshot!(name, screen(&f.session, size, "jd"));
+    }
+}
+
+#[test]
+fn groups_and_columns() {
+    let f = marked();
+    for (at, group) in Grouping::ALL.into_iter().enumerate().skip(1) {
+        let name = format!("group_{group:?}");
+        insta::assert_snapshot!(name, screen(&f.session, (120, 24), &"t".repeat(at)));
+    }
+    for size in SIZES {
+        let name = format!("columns_{}x{}", size.0, size.1);
+        insta::assert_snapshot!(name, screen(&f.session, size, "c"));
+    }
+    // The third column goes first, the first away.
+    let shown = screen(&f.session, (120, 24), "cjjhhk k ⎋");
+    insta::assert_snapshot!("columns_chosen", shown);
+}
+
+/// Growth is counted from the mark that was chosen, and said to be.
+#[test]
+fn the_base_of_growth_is_chosen() {
+    let f = marked();
+    let size = (120, 40);
+    let mut app = run(&f.session, size, "7");
+    assert!(text(&drawn(&app, size)).contains("since “after load”"));
+    let mut said = Vec::new();
+    for _ in 0..3 {
+        press(&mut app, &f.session, "D");
+        press(&mut app, &f.session, "↓");
+        let shown = text(&drawn(&app, size));
+        let since = shown.lines().find(|line| line.contains("since")).unwrap().to_owned();
+        said.push((since.contains("before load"), since.contains("heaptop came")));
+    }
+    assert_eq!(said, [(true, false), (false, true), (false, false)]);
+}
+
+/// Without evidence there is no forecast, whatever is left.
+#[test]
+fn nothing_is_forecast_without_evidence() {
+    let mut f = Fixture::new(64 << 10);
+    let stack = f.stack(&["main", "work"]);
+    let mut last = Vec::new();
+    for _ in 0..40 {
+        last.push(f.alloc(stack, 500));
+        if last.len() > 10 {
+            f.free(last.remove(0));
+        }
+        f.pass(0.5);
+    }
+    let at = f.now();
+    f.say(Mark { at, label: "now".into() });
+    f.pass(2.0);
+    let mut app = run(&f.session, (120, 40), "7");
+    app.update(Message::System(Some(memory())), &f.session);
+    let shown = text(&drawn(&app, (120, 40)));
+    assert!(shown.contains("no forecast without evidence of growth"), "{shown}");
+    assert!(!shown.contains('▲'), "{shown}");
+}
+
+/// A limit that was typed is one of bytes in use; nonsense is a sentence.
+#[test]
+fn a_limit_is_set() {
+    let f = marked();
+    let mut app = run(&f.session, (120, 40), "7D↓L1G⏎");
+    let shown = text(&drawn(&app, (120, 40)));
+    assert!(shown.contains("the limit that was set, 1.00 GiB in use, in "), "{shown}");
+    press(&mut app, &f.session, "Lmuch⏎");
+    assert!(app.note().unwrap().contains("much is no limit"), "{:?}", app.note());
+    press(&mut app, &f.session, "L⏎");
+    assert_eq!(app.note(), Some("no limit is set"));
+}
+
+/// Marks are asked for by the target's clock, once a period, and not talked about.
+#[test]
+fn marks_come_by_themselves() {
+    let mut f = marked();
+    let mut app = run(&f.session, (120, 40), "7A");
+    let marks = |app: &mut crate::app::App, f: &Fixture| {
+        let effects = app.update(Message::Refresh, &f.session);
+        effects
+            .iter()
+            .filter(
+                |e| matches!(e, Effect::Send(FromViewer::SetMark(mark)) if mark.label == "auto"),
+            )
+            .count()
+    };
+    assert_eq!(marks(&mut app, &f), 0);
+    f.pass(61.0);
+    assert_eq!(marks(&mut app, &f), 1);
+    f.pass(1.0);
+    assert_eq!(marks(&mut app, &f), 0, "one a minute");
+    let at = f.now();
+    f.say(Mark { at, label: "auto".into() });
+    press(&mut app, &f.session, "↓");
+    f.pass(2.0);
+    marks(&mut app, &f);
+    assert_eq!(app.note(), None);
+    assert!(text(&drawn(&app, (120, 40))).contains("≥ auto"));
+    press(&mut app, &f.session, "AAAA");
+    f.pass(4000.0);
+    assert_eq!(marks(&mut app, &f), 0, "switched off");
+}
+
+/// Enter on a class shows its callsites, and Esc comes back to it.
+#[test]
+fn a_class_is_entered_and_left() {
+    let f = marked();
+    let mut app = run(&f.session, (120, 24), "tt");
+    let first = app.table().unwrap().rows[0].label.function.clone();
+    press(&mut app, &f.session, "⏎");
+    let rows = &app.table().unwrap().rows;
+    assert!(!rows.is_empty());
+    assert!(rows.iter().all(|row| row.label.location.starts_with(&*first)), "{rows:?}");
+    press(&mut app, &f.session, "⎋");
+    assert_eq!(app.table().unwrap().rows[0].label.function, first);
+    press(&mut app, &f.session, "ttt⏎");
+    assert!(app.note().unwrap().contains("have no callers"), "{:?}", app.note());
+}

@@ -6,7 +6,8 @@
 //! change twice a second. Every figure is the median of several runs. Nothing is
 //! asserted: machines differ.
 
-use heaptop::app::{App, Message, Options};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use heaptop::app::{self, App, Message, Options};
 use heaptop::query::{self, Callsites, Column, Direction, Metric, NodeKey, Question, When};
 use heaptop::session::names::{Named, Symbol};
 use heaptop::session::{Input, Session};
@@ -16,8 +17,8 @@ use heaptop_protocol::estimate::Interval;
 use heaptop_protocol::event::{Alloc, Batch, Cause, Dealloc, Event, Moment};
 use heaptop_protocol::ids::{BlockId, ModuleId, StackId, ThreadId};
 use heaptop_protocol::message::{
-    AgentKind, FromAgent, Hello, Losses, MAGIC, Sampling, SnapshotBegin, SnapshotEnd, Status,
-    TotalsUpdate,
+    AgentKind, FromAgent, Hello, History, HistoryPoint, Losses, MAGIC, Sampling, SnapshotBegin,
+    SnapshotEnd, Status, TotalsUpdate,
 };
 use heaptop_protocol::totals::{StackTotals, Totals};
 use ratatui::Terminal;
@@ -227,6 +228,14 @@ impl Target {
             process_cpu_ns: 0,
             losses: Losses::default(),
         });
+        let point = HistoryPoint {
+            time_ns: self.at.time_ns,
+            in_use_bytes: self.all.in_use.bytes.sum,
+            allocated_bytes: self.all.allocated.bytes.sum,
+            promoted_bytes: self.all.promoted.bytes.sum,
+            rss_bytes: None,
+        };
+        self.say(History { whole: false, points: vec![point] });
     }
 
     /// A quarter of a second of `samples` samples goes by.
@@ -361,6 +370,57 @@ fn measure(stacks: u64) {
     );
 }
 
+/// A frame of each screen, asked and drawn while samples come in: the median and the
+/// longest; and how long a key takes until it is drawn, while 200,000 events a second are
+/// ingested between two frames.
+fn screens(stacks: u64, lives: usize) {
+    const FRAMES: usize = 60;
+    let target = &mut Target::new(stacks, (stacks / STACKS_OF_A_SITE).max(1));
+    while target.session.lives_over().len() < lives {
+        let events = target.events(1_000);
+        target.say(Batch::pack(&events));
+        target.at.time_ns += 500_000_000;
+        target.report(stacks.min(1_000));
+    }
+    let mut terminal =
+        Terminal::new(TestBackend::new(160, 50)).expect("a test backend does not fail");
+    for tab in app::keys::TABS {
+        let mut app = App::new(Options { color: true, ascii: false });
+        let key = |code| Message::Key(KeyEvent::new(code, KeyModifiers::NONE));
+        app.update(Message::Resize(160, 50), &target.session);
+        app.update(Message::Refresh, &target.session);
+        app.update(key(KeyCode::Char(tab.key)), &target.session);
+        let mut draw = |app: &mut App, t: &Target, message: Message| {
+            let start = Instant::now();
+            app.update(message, &t.session);
+            terminal.draw(|frame| view::draw(app, frame)).expect("a test backend does not fail");
+            start.elapsed()
+        };
+        let mut frames: Vec<Duration> = (0..FRAMES)
+            .map(|_| {
+                target.go_on(250);
+                draw(&mut app, target, Message::Refresh)
+            })
+            .collect();
+        frames.sort_unstable();
+        let name = format!("{}: a frame, {lives} lives over", tab.name);
+        print(stacks, &name, frames[FRAMES / 2]);
+        print(stacks, &format!("{}: the longest of {FRAMES}", tab.name), frames[FRAMES - 1]);
+        // A twentieth of a second of events comes first, and the key waits for it.
+        let mut keys: Vec<Duration> = (0..RUNS)
+            .map(|_| {
+                let batch = Batch::pack(&target.events(10_000 / 2));
+                let start = Instant::now();
+                target.session.apply(Input::Agent(batch.into()));
+                app.update(Message::Refresh, &target.session);
+                start.elapsed() + draw(&mut app, target, key(KeyCode::Down))
+            })
+            .collect();
+        keys.sort_unstable();
+        print(stacks, &format!("{}: key to paint at 200,000 events/s", tab.name), keys[RUNS - 1]);
+    }
+}
+
 /// Five million lives that are over, and what is asked about moments among them. Each
 /// question is about another moment than the one before: nothing is kept of it.
 fn past(stacks: u64) {
@@ -419,8 +479,14 @@ fn past(stacks: u64) {
 }
 
 fn main() {
-    // A part alone: `cargo bench -p heaptop --bench queries -- past`.
+    // A part alone: `cargo bench -p heaptop --bench queries -- past`, `present` or `screens`.
     let only = |part: &str| std::env::args().any(|argument| argument == part);
+    if only("screens") {
+        for (stacks, lives) in [(1_000, 100_000), (100_000, 100_000), (100_000, 1_000_000)] {
+            screens(stacks, lives);
+        }
+        return;
+    }
     if !only("present") {
         past(1_000);
         past(100_000);
@@ -431,6 +497,7 @@ fn main() {
     for stacks in [500, 1_000, 10_000, 100_000] {
         measure(stacks);
     }
+    screens(100_000, 1_000_000);
     let stacks = 100_000;
     for (sites, what) in
         [(1, "callsites, when there is one"), (stacks, "callsites, one for each callstack")]

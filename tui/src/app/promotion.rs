@@ -81,11 +81,18 @@ impl Promotion {
             let soon = at.1.saturating_sub(lives.at.1) < LIVES_NS;
             lives.of == of && (soon || more <= lives.at.0 / MORE)
         });
-        if !fresh {
-            let selected = of.0.and_then(|key| query::survival(session, Some(key), when));
-            let all = query::survival(session, None, when);
-            self.lives = Some(Lives { of, at, selected, all });
+        if fresh {
+            return;
         }
+        let selected = of.0.and_then(|key| query::survival(session, Some(key), when));
+        // Of another callsite the same is asked that is known of all.
+        let recent = |lives: &Lives| at.0.saturating_sub(lives.at.0) <= lives.at.0 / MORE;
+        let held = self.lives.take().filter(|lives| lives.of.1 == of.1 && recent(lives));
+        let (all, at) = match held {
+            Some(lives) if lives.of.0 != of.0 => (lives.all, lives.at),
+            _ => (query::survival(session, None, when), at),
+        };
+        self.lives = Some(Lives { of, at, selected, all });
     }
 }
 

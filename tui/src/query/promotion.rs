@@ -103,13 +103,15 @@ pub struct PromotionList<'a> {
     numbers: Numbers<'a>,
     /// Groups in order.
     entries: Vec<u32>,
+    /// No filter left any out.
+    whole: bool,
 }
 
 impl<'a> PromotionList<'a> {
     /// Asks. Costs a look at each callsite.
     #[must_use]
     pub fn ask(session: &'a Session, filter: &str, when: When) -> Self {
-        let numbers = Numbers::of(session, when);
+        let (numbers, whole) = (Numbers::of(session, when), filter.is_empty());
         let (book, filter) = (session.book(), Filter::new(session.book(), filter));
         let mut entries: Vec<(Reverse<u64>, &Label, u32)> = book
             .groups()
@@ -124,7 +126,7 @@ impl<'a> PromotionList<'a> {
             .collect();
         entries.sort_by(|a, b| (a.0, &a.1.function, a.2).cmp(&(b.0, &b.1.function, b.2)));
         let entries = entries.into_iter().map(|(_, _, group)| group).collect();
-        Self { numbers, entries }
+        Self { numbers, entries, whole }
     }
 
     /// How many rows there are.
@@ -151,12 +153,17 @@ impl<'a> PromotionList<'a> {
     #[must_use]
     pub fn rows(self, range: Range<usize>) -> Promotions {
         let (numbers, book) = (&self.numbers, self.numbers.session().book());
-        let mut taken = vec![false; book.groups().numbers()];
-        for group in &self.entries {
-            taken[*group as usize] = true;
-        }
-        let of_all = numbers.lifetime_of(Some(&mut self.entries.iter().copied()));
-        let total = Promotion::of(&numbers.of_groups(&taken), numbers, of_all);
+        let total = if self.whole {
+            // Kept as a whole: no look at each.
+            Promotion::of(&numbers.whole(), numbers, numbers.lifetime_of(None))
+        } else {
+            let mut taken = vec![false; book.groups().numbers()];
+            for group in &self.entries {
+                taken[*group as usize] = true;
+            }
+            let of_all = numbers.lifetime_of(Some(&mut self.entries.iter().copied()));
+            Promotion::of(&numbers.of_groups(&taken), numbers, of_all)
+        };
         let len = self.entries.len();
         let first = range.start.min(len);
         let mut table = Table::default();

@@ -3,7 +3,6 @@
 
 use super::numbers::{Numbers, Part};
 use super::{NodeKey, When};
-use crate::session::book::Stack;
 use crate::session::estimate::what_if::{what_if, what_if_ocaml};
 use crate::session::figures::{Followed, Ratio};
 use crate::session::past::Minor;
@@ -68,9 +67,13 @@ pub fn survival(session: &Session, key: Option<NodeKey>, when: When) -> Option<S
         Some(key) => Some(book.groups().at(book.node(key)?)?),
         None => None,
     };
-    let stacks = book.stacks();
+    // Beside each other: a look at each life's callstack touches little memory.
+    let taken: Vec<bool> = match group {
+        Some(group) => book.stacks().iter().map(|stack| stack.group() == group).collect(),
+        None => Vec::new(),
+    };
     let of_group =
-        |stack: u32| group.is_none() || stacks.get(stack as usize).map(Stack::group) == group;
+        |stack: u32| group.is_none() || taken.get(stack as usize).is_some_and(|taken| *taken);
     let minor = session.minor_lives_at(when, of_group);
     let totals = match group {
         Some(group) => *numbers.group(group),

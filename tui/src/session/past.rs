@@ -4,13 +4,13 @@
 //! what happened since the viewer came: what was before is unknown, not zero.
 
 use super::Session;
-use super::blocks::Block;
 use super::estimate::curve::Curve;
 use super::estimate::survival::{Mass, Table, bucket};
 use super::estimate::what_if::{Blur, what_if};
 use super::estimate::{self, change};
 use super::figures::{Change, Estimate, Followed, Ratio};
 use super::lives::{End, Lives};
+use super::then::weights::Weights;
 use super::when::When;
 use heaptop_protocol::estimate::{Interval, Weight};
 use heaptop_protocol::totals::Total;
@@ -174,25 +174,26 @@ impl Session {
         // for those of a time when R was coarser, as long as hardly any of these were
         // seen: so they count as all others while blocks are effectively few.
         let (mut w, mut w2) = (0.0, 0.0);
-        let within = |born_us: u64, ended_us: u64| born_us <= end_us && begin_us < ended_us;
-        let over = self
-            .lives
-            .iter()
-            .filter(|life| taken(life.size, life.stack) && within(life.born_us, life.ended_us));
+        let over = || {
+            let followed = self.lives.within(0, begin_us, end_us);
+            followed.filter(|life| taken(life.size, life.stack))
+        };
         let living = || {
             self.blocks
                 .iter()
                 .map(|(_, b)| b)
-                .filter(|b| taken(b.size, b.stack) && within(b.born_ns / 1000, u64::MAX))
+                .filter(|b| taken(b.size, b.stack) && b.born_ns / 1000 <= end_us)
         };
-        let weights = over.clone().map(|life| life.weight());
-        for weight in weights.chain(living().map(Block::weight)) {
-            w += weight.bytes;
-            w2 += weight.bytes * weight.bytes;
+        let mut weights = Weights::new();
+        let kinds = over().map(|life| (life.interval, life.size));
+        for (interval, size) in kinds.chain(living().map(|b| (b.interval, b.size))) {
+            let bytes = weights.of(interval, size).bytes;
+            w += bytes;
+            w2 += bytes * bytes;
         }
         let exact = self.course.sight().interval == Some(Interval::EXACT);
         let many = exact || w * w >= MANY * w2;
-        let mass = |w: Weight| Mass {
+        let mass = |w: &Weight| Mass {
             w: w.bytes,
             w2: if many { w.bytes_variance } else { w.bytes * w.bytes },
         };
@@ -205,8 +206,8 @@ impl Session {
             }
             table.n_blocks += 1;
         };
-        for life in over {
-            let mass = mass(life.weight());
+        for life in over() {
+            let mass = mass(weights.of(life.interval, life.size));
             let age = life.clock_age;
             let left = bucket(until_clock.saturating_sub(life.born_clock));
             let leaves = if life.ended_us > end_us { age.min(left) } else { age };
@@ -221,7 +222,7 @@ impl Session {
             elsewhere += if life.end == End::Freed { 0.0 } else { mass.w };
         }
         for b in living() {
-            let mass = mass(b.weight());
+            let mass = mass(weights.of(b.interval, b.size));
             let age = bucket(until_clock.saturating_sub(b.born_clock));
             enter(&mut table, b.listed, b.born_ns / 1000, b.born_clock, age, mass);
             table.censored(age, mass);

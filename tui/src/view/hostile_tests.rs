@@ -4,7 +4,7 @@
 
 use heaptop_protocol::callstack::Module;
 use heaptop_protocol::ids::{ModuleId, ThreadId};
-use heaptop_protocol::message::{Hello, Losses, Mark, Sampling, Stopped, Thread};
+use heaptop_protocol::message::{Hello, Losses, Mark, Phase, Sampling, Stopped, Thread};
 use proptest::prelude::*;
 use ratatui::buffer::{Buffer, Cell};
 use unicode_width::UnicodeWidthChar;
@@ -20,7 +20,8 @@ const SIZES: [(u16, u16); 9] =
     [(0, 0), (1, 1), (2, 1), (19, 5), (20, 5), (80, 24), (133, 40), (300, 80), (1000, 300)];
 
 /// Ways to every screen and to what lies over it.
-const WAYS: [&str; 9] = ["", "⏎", "⏎i", "?", "/x", "/\u{301}⏎", "Mname", "+", "o "];
+const WAYS: [&str; 12] =
+    ["", "⏎", "⏎i", "?", "/x", "/\u{301}⏎", "Mname", "+", "o ", "4", "5", "5]"];
 
 fn texts() -> Vec<String> {
     let mut texts: Vec<String> = [
@@ -75,7 +76,11 @@ fn target(names: &[String], name: &str) -> Fixture {
         for _ in 0..40 {
             f.alloc(stack, 9000 - 300 * i as u64);
         }
+        let young = f.alloc(stack, 1000);
+        f.promote(young);
     }
+    let at = f.now();
+    f.say(Phase { at, name: name.into() });
     let bare = f.bare_stack(&["main", "bare"]);
     f.alloc(bare, 100);
     f.pass(1.0);

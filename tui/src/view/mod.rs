@@ -51,6 +51,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Wrap};
 
 use crate::app::{App, Reading, Screen};
+use crate::query::When;
 use crate::session::Connection;
 
 /// The smallest screen that is drawn, in columns and rows.
@@ -220,6 +221,19 @@ fn why_empty(app: &App) -> String {
     if matches!(app.screen(), Screen::Callers(_)) {
         return "nothing of this metric goes through the focus: m counts another, Esc goes back"
             .into();
+    }
+    if matches!(app.screen(), Screen::Promotion(_)) && summary.samples.is_some_and(|n| n > 0) {
+        return match summary.when {
+            When::Now => {
+                "no cycle of the nursery is over yet in which blocks were born young".into()
+            }
+            When::Peak => {
+                "of the peak it is known what was in use, and nothing else: \\ is now".into()
+            }
+            When::At(_) | When::Range { .. } => {
+                "no blocks born young are known of this time: \\ is now".into()
+            }
+        };
     }
     match (&app.live().connection, summary.interval_bytes, summary.clock_bytes) {
         _ if matches!(app.file(), Some(Reading::Percent(_))) => {

@@ -1,7 +1,7 @@
 //! Whole screens, driven by real keys, at five sizes; their styles; and any
 //! keys at any size.
 
-use crossterm::event::KeyCode;
+use crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -425,21 +425,31 @@ proptest! {
         ..ProptestConfig::default()
     })]
     #[test]
-    fn any_keys_at_any_size(steps in proptest::collection::vec((0u8..53, 0u16..130, 0u16..45), 1..60)) {
+    fn any_keys_at_any_size(steps in proptest::collection::vec((0u8..76, 0u16..130, 0u16..45), 1..60)) {
         let mut f = orders();
         let mut app = run(&f.session, (80, 24), "");
         let mut size = (80, 24);
-        let keys: Vec<char> = "1245⇥⏎⎋↓→←jjkkggGGhl/sSmi oeyr?cache⏎+-xMn".chars().collect();
+        let keys: Vec<char> = "1245⇥⏎⎋↓→←jjkkggGGhl/sSmi oeyr?cache⏎+-xMn[],.{}P\\p".chars().collect();
         for (choice, width, height) in steps {
             match choice {
-                0..45 => {
+                0..65 => {
                     let c = keys[usize::from(choice) % keys.len()];
                     press(&mut app, &f.session, &c.to_string());
                 }
-                45 => { app.update(key(KeyCode::PageDown), &f.session); }
-                46 => { app.update(key(KeyCode::PageUp), &f.session); }
-                47 => { app.update(Message::Paste("serve\n\x1b".into()), &f.session); }
-                48 => {
+                65 => { app.update(key(KeyCode::PageDown), &f.session); }
+                66 => { app.update(key(KeyCode::PageUp), &f.session); }
+                67 => { app.update(Message::Paste("serve\n\x1b".into()), &f.session); }
+                69 | 70 => {
+                    let left = MouseButton::Left;
+                    let kind = match choice {
+                        69 => MouseEventKind::Down(left),
+                        _ => MouseEventKind::Drag(left),
+                    };
+                    let (column, row, modifiers) = (width, height, KeyModifiers::NONE);
+                    let event = MouseEvent { kind, column, row, modifiers };
+                    app.update(Message::Mouse(event), &f.session);
+                }
+                68 => {
                     let name = format!("site{width}");
                     let stack = f.stack(&["main", &name]);
                     f.alloc(stack, u64::from(height) * 10_000 + 1);

@@ -40,7 +40,7 @@ mod tests;
 pub mod threads;
 mod totals;
 mod trend;
-mod weights;
+pub(super) mod weights;
 
 use super::Session;
 use super::estimate::Sight;

@@ -470,8 +470,14 @@ fn past(stacks: u64) {
 }
 
 fn main() {
-    // A part alone: `cargo bench -p heaptop --bench queries -- past`.
+    // A part alone: `cargo bench -p heaptop --bench queries -- past`, `present`, `growth`.
     let only = |part: &str| std::env::args().any(|argument| argument == part);
+    if only("growth") {
+        for stacks in [10_000, 100_000] {
+            frames(&mut Target::new(stacks, stacks / STACKS_OF_A_SITE), stacks);
+        }
+        return;
+    }
     if !only("present") {
         past(1_000);
         past(100_000);

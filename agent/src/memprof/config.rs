@@ -177,10 +177,9 @@ impl std::fmt::Display for StartError {
             Self::AlreadySampling => {
                 f.write_str("a profile samples here already: stop it, or leave it, first")
             }
-            Self::TooMany => write!(
-                f,
-                "{MOST} profiles exist already: discard those that are not needed"
-            ),
+            Self::TooMany => {
+                write!(f, "{MOST} profiles exist already: discard those that are not needed")
+            }
             Self::NoMemory => f.write_str("there is no memory for a profile"),
             Self::NoThread => f.write_str("the system refused a thread for the profile"),
         }
@@ -201,10 +200,12 @@ mod tests {
         }
         assert_eq!(Config::interval_bytes(0), Err(ConfigError::Interval));
         assert!(Config::lambda(0.0).is_ok() && Config::lambda(1.0).is_ok());
-        let interval = |lambda: f64| {
-            Config::lambda(lambda).unwrap().terms().interval().map(|i| i.bytes())
-        };
+        let interval =
+            |lambda: f64| Config::lambda(lambda).unwrap().terms().interval().map(|i| i.bytes());
         assert_eq!([0.0, 1.0, 0.3, 1e-300].map(interval), [None, Some(1), Some(3), Some(u32::MAX)]);
-        assert_eq!(Config::interval_bytes(80_000).unwrap().terms().interval().unwrap().bytes(), 80_000);
+        assert_eq!(
+            Config::interval_bytes(80_000).unwrap().terms().interval().unwrap().bytes(),
+            80_000
+        );
     }
 }

@@ -8,9 +8,9 @@
 use super::config::{Config, Scope, StartError};
 use super::erased::{Erased, Tracker};
 use super::stats::Stats;
+use crate::engine::Engine;
 use crate::engine::domain::{self, Domain};
 use crate::engine::profiles::{Callbacks, Core, Phase, Profiles, Token};
-use crate::engine::Engine;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -387,4 +387,3 @@ where
 {
     std::thread::spawn(inherit(f))
 }
-

@@ -47,7 +47,8 @@ pub struct Stats {
 impl Stats {
     pub(super) fn of(core: &Core, engine_bytes: usize) -> Self {
         let c = &core.counts;
-        let [tracked, refused, dropped] = [&c.tracked, &c.refused, &c.dropped].map(|n| n.load(Relaxed));
+        let [tracked, refused, dropped] =
+            [&c.tracked, &c.refused, &c.dropped].map(|n| n.load(Relaxed));
         let [deallocated, refused_at_promotion, discarded, lost] =
             [&c.deallocated, &c.refused_at_promotion, &c.discarded, &c.lost]
                 .map(|n| n.load(Relaxed));

@@ -185,8 +185,7 @@ impl Profiles {
     pub fn take_process(&self, token: Token) -> bool {
         loop {
             let now = self.process.load(Acquire);
-            let samples =
-                self.core(Token(now)).is_some_and(|core| core.phase() == Phase::Sampling);
+            let samples = self.core(Token(now)).is_some_and(|core| core.phase() == Phase::Sampling);
             if now != 0 && samples {
                 return false;
             }
@@ -278,7 +277,9 @@ impl Engine {
     #[inline]
     pub fn rate_of(&self, d: &Domain) -> Rate {
         let stream = self.rate();
-        if stream.is_profiled() && let Some(profiles) = self.profiles() {
+        if stream.is_profiled()
+            && let Some(profiles) = self.profiles()
+        {
             return profiles.rate(d, stream);
         }
         stream

@@ -14,9 +14,9 @@ use super::claim::{
 };
 use super::core::{Answer, Birth, Core, Data, Phase, What, lock};
 use super::{Profiles, Token};
+use crate::engine::Engine;
 use crate::engine::domain::Domain;
 use crate::engine::tracker::{Death, Taken};
-use crate::engine::Engine;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 /// So many that wait are seen to at one stop.
@@ -330,8 +330,7 @@ impl Profiles {
         let own = self.of_domain(d).and_then(Token::place);
         for place in [Some(turn), own.filter(|own| *own != turn)].into_iter().flatten() {
             let Some(core) = self.cores.get(place) else { continue };
-            let Some(token) = core.hold_any().map(|generation| Token::of(place, generation))
-            else {
+            let Some(token) = core.hold_any().map(|generation| Token::of(place, generation)) else {
                 continue;
             };
             let discarded = core.phase() == Phase::Discarded;

@@ -1,10 +1,10 @@
 //! Whose block a hit is: the stream's, a profile's, both's, nobody's.
 
+use super::Profiles;
 use super::claim::{BORN, CLAIMED, Frames, HELD, LEDGER, MAJOR, ONLY, YOUNG};
 use super::core::{Core, Phase, What};
-use super::Profiles;
-use crate::engine::domain::{Domain, Hit};
 use crate::engine::Engine;
+use crate::engine::domain::{Domain, Hit};
 use crate::engine::tracker::Birth;
 use crate::engine::unwind::{Captured, End};
 use heaptop_protocol::estimate::Interval;

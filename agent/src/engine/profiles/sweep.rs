@@ -6,9 +6,9 @@
 //! a list for that, and hold their entries; so the lists are looked through too when
 //! most of them are dead, which is paid for by as many deaths.
 
+use super::Profiles;
 use super::claim::{CLOSED, DYING, PROMOTE, PROMOTED, YOUNG};
 use super::core::Core;
-use super::Profiles;
 use crate::engine::Engine;
 use crate::engine::domain::Domain;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};

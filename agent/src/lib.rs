@@ -329,7 +329,8 @@ impl<A: GlobalAlloc> Heaptop<A> {
             return unsafe { own::dealloc(ptr, layout) };
         }
         if let Some(taken) = hook::take(ptr as usize) {
-            hook::freed(taken);
+            let stack = hook::freed_at(&unwind::mark());
+            hook::freed(taken, stack);
         }
         // SAFETY: as above.
         unsafe { self.inner.dealloc(ptr, layout) }
@@ -352,13 +353,14 @@ impl<A: GlobalAlloc> Heaptop<A> {
         let mark = unwind::mark();
         let taken = if hook::may_hold(ptr as usize) { hook::take(ptr as usize) } else { None };
         let replaces = taken.as_ref().map_or(0, |t| t.id);
+        let stack = taken.as_ref().and_then(|_| hook::freed_at(&mark));
         let stop = reached.then(|| hook::stop(new_size, &self.settings, start_agent));
         // SAFETY: as above.
         let block = unsafe { self.inner.realloc(ptr, layout, new_size) };
         // The death first, so that its number is below the birth's.
         match taken {
             Some(taken) if block.is_null() => hook::kept(taken),
-            Some(taken) => hook::freed(taken),
+            Some(taken) => hook::freed(taken, stack),
             None => {}
         }
         if let Some(stop) = stop {

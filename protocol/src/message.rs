@@ -306,6 +306,22 @@ pub struct Context {
     pub label: String,
 }
 
+/// Who freed some blocks. Stands before their deaths, and only where it was wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct FreeStacks {
+    /// Block by block.
+    pub frees: Vec<FreeStack>,
+}
+
+/// Where a block was freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct FreeStack {
+    /// Which.
+    pub id: BlockId,
+    /// The callstack of the free, or of the reallocation.
+    pub stack: StackId,
+}
+
 /// Where the agent's memory can be opened, by who may look into the target: it
 /// outlives the target, and [`crate::remains`] says how it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
@@ -362,6 +378,14 @@ pub enum ProfileCommand {
 pub struct SetMark {
     /// Its name.
     pub label: String,
+}
+
+/// Wanted: [`FreeStacks`], from now on or no more. Each sampled block costs a second
+/// callstack while they are, so they are when a viewer shows them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct WantFreeStacks {
+    /// On.
+    pub on: bool,
 }
 
 /// Wanted: a snapshot of everything.
@@ -478,6 +502,8 @@ messages! {
         17 Phase(Phase),
         /// What the program says of itself.
         18 Context(Context),
+        /// Who freed blocks.
+        19 FreeStacks(FreeStacks),
     }
 }
 
@@ -496,6 +522,8 @@ messages! {
         1004 SetMark(SetMark),
         /// A snapshot.
         1005 WantSnapshot(WantSnapshot),
+        /// Callstacks of frees.
+        1006 WantFreeStacks(WantFreeStacks),
     }
 }
 

@@ -58,6 +58,10 @@ pub struct Told {
     pub context: Option<String>,
     /// Where the agent's memory is.
     pub memory: Option<Memory>,
+    /// Callstacks of frees whose deaths were not told yet.
+    frees: HashMap<BlockId, StackId>,
+    /// Blocks that died, and the callstack of the free, where it was told before.
+    pub freed_by: Vec<(BlockId, StackId)>,
     /// Events lost for this client.
     pub dropped: u64,
     /// Why sampling is over, if it is.
@@ -139,6 +143,12 @@ impl Told {
             FromAgent::Mark(mark) => self.marks.push(mark),
             FromAgent::Phase(phase) => self.phases.push(phase),
             FromAgent::Context(context) => self.context = Some(context.label),
+            FromAgent::FreeStacks(told) => {
+                for free in told.frees {
+                    self.must_know(free.stack);
+                    self.frees.insert(free.id, free.stack);
+                }
+            }
             FromAgent::Memory(memory) => self.memory = Some(memory),
         }
     }
@@ -164,6 +174,9 @@ impl Told {
             }
             Event::Dealloc(death) => {
                 self.events[2] += 1;
+                if let Some(stack) = self.frees.remove(&death.id) {
+                    self.freed_by.push((death.id, stack));
+                }
                 self.died_since.insert(death.id);
                 self.live.remove(&death.id);
             }

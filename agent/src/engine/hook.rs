@@ -204,23 +204,55 @@ pub fn death(engine: &Engine, d: &Domain, ns: u64) -> Death {
     // Read only: what this thread has not booked it books at its next stop. A birth
     // that came before this free, on whatever thread, is on the clock that is read
     // here, by the same order that brought the pointer.
-    Death { clock: clock(engine, d), seq: engine.next_seq(), ns, thread: d.id().unwrap_or(0) }
+    Death {
+        clock: clock(engine, d),
+        seq: engine.next_seq(),
+        ns,
+        thread: d.id().unwrap_or(0),
+        stack: None,
+    }
 }
 
 fn death_here(engine: &Engine) -> Death {
     domain::here(|d| death(engine, d, sys::monotonic_ns()))
 }
 
-/// The block is about to go back to the allocator, or has been reallocated.
-pub fn freed(taken: Taken) {
+/// The callstack of the free or the reallocation at hand, where somebody wants it;
+/// `mark` as in [`Stop::end`]. To be asked outside of a [`Stop`]: where this thread is in
+/// the engine, what a signal handler has interrupted may be a capture.
+#[inline]
+pub fn freed_at(mark: &Mark) -> Option<u32> {
+    let engine = Engine::running().filter(|engine| engine.wants_frees())?;
+    free_stack(engine, mark)
+}
+
+#[cold]
+#[inline(never)]
+fn free_stack(engine: &Engine, mark: &Mark) -> Option<u32> {
+    let _errno = sys::Errno::keep();
+    domain::here(|d| {
+        if !d.enter() {
+            return None;
+        }
+        let stack = unwind::with_stack(mark, engine.depth, d.id().unwrap_or(0), |stack| {
+            engine.is_here().then(|| engine.callstacks.intern(stack))
+        });
+        d.leave();
+        stack
+    })
+}
+
+/// The block is about to go back to the allocator, or has been reallocated; `stack` is
+/// what [`freed_at`] told.
+pub fn freed(taken: Taken, stack: Option<u32>) {
     if let Some(engine) = Engine::running() {
-        died(engine, taken, false);
+        let _errno = sys::Errno::keep();
+        died(engine, taken, stack, false);
     }
 }
 
-fn died(engine: &Engine, taken: Taken, lost: bool) {
-    let _errno = sys::Errno::keep();
-    let when = || death_here(engine);
+fn died(engine: &Engine, taken: Taken, stack: Option<u32>, lost: bool) {
+    let when = || Death { stack, ..death_here(engine) };
     match engine.profiles() {
         None => engine.tracker.death(taken, when),
         Some(profiles) => domain::here(|d| profiles.death(engine, d, taken, lost, when)),
@@ -233,6 +265,7 @@ pub fn kept(taken: Taken) {
     if let Some(engine) = Engine::running()
         && let Err(taken) = engine.tracker.put_back(taken)
     {
-        died(engine, taken, true);
+        let _errno = sys::Errno::keep();
+        died(engine, taken, None, true);
     }
 }

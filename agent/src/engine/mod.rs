@@ -87,6 +87,8 @@ pub struct Engine {
     domains: AtomicU32,
     /// Nanoseconds in sampled paths, estimated.
     cost_ns: AtomicU64,
+    /// 1 while callstacks of frees are wanted.
+    wants_frees: AtomicU32,
     fork_mark: ForkMark,
     /// Forks between the first engine of the program and this one.
     generation: u32,
@@ -206,6 +208,7 @@ impl Engine {
             tids,
             domains: AtomicU32::new(0),
             cost_ns: AtomicU64::new(0),
+            wants_frees: AtomicU32::new(0),
             fork_mark,
             generation: 0,
             settings: *settings,
@@ -344,6 +347,11 @@ impl Engine {
         self.tids.iter().take(begun).map(|t| t.load(Relaxed))
     }
 
+    /// The kernel's number of one of them.
+    pub fn tid(&self, domain: u32) -> u32 {
+        self.tids.get(domain as usize).map_or(0, |t| t.load(Relaxed))
+    }
+
     /// A sampled path that began at `entered_ns`, or is not timed, is at its end.
     fn took(&self, entered_ns: u64) {
         if entered_ns != 0 {
@@ -360,6 +368,17 @@ impl Engine {
     /// Time spent in sampled paths, in nanoseconds: one in sixteen is timed.
     pub fn cost_ns(&self) -> u64 {
         self.cost_ns.load(Relaxed)
+    }
+
+    /// Whether callstacks of frees are wanted.
+    #[inline]
+    pub fn wants_frees(&self) -> bool {
+        self.wants_frees.load(Relaxed) != 0
+    }
+
+    /// They are from now on, or are not.
+    pub fn want_frees(&self, wanted: bool) {
+        self.wants_frees.store(u32::from(wanted), Relaxed);
     }
 
     /// Seed of all random numbers.

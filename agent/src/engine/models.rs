@@ -61,7 +61,7 @@ fn free(block: usize) {
     if hook::may_hold(block)
         && let Some(taken) = hook::take(block)
     {
-        hook::freed(taken);
+        hook::freed(taken, None);
     }
 }
 

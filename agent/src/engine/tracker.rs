@@ -80,6 +80,8 @@ pub struct Entry {
     replaces: AtomicU64,
     thread: AtomicU32,
     died_thread: AtomicU32,
+    /// The callstack of the free plus one; 0 for none.
+    died_stack: AtomicU32,
 }
 
 // SAFETY: atomics only, for which zero bytes are 0.
@@ -168,6 +170,8 @@ pub struct Death {
     pub clock: u64,
     /// That thread's domain.
     pub thread: u32,
+    /// The callstack of the free, where it was wanted.
+    pub stack: Option<u32>,
 }
 
 /// What the agent's thread sees of an entry.
@@ -307,12 +311,19 @@ impl Tracker {
 
     /// Tracks a block; false, and counted, if there is no room.
     pub fn birth(&self, b: &Birth) -> bool {
-        self.birth_with(b, true, |_| {}).is_some()
+        self.birth_with(b, true, |_| {}, |_| {}).is_some()
     }
 
-    /// The same, with a look at the entry's number before anybody else can have one.
-    /// Unless it is `listed` the agent's thread never sees it.
-    pub fn birth_with(&self, b: &Birth, listed: bool, look: impl FnOnce(u32)) -> Option<u32> {
+    /// The same, with a look at the entry's number before anybody else can have one, and
+    /// another one if it finds no room after all. Unless it is `listed` the agent's
+    /// thread never sees it.
+    pub fn birth_with(
+        &self,
+        b: &Birth,
+        listed: bool,
+        look: impl FnOnce(u32),
+        undo: impl FnOnce(u32),
+    ) -> Option<u32> {
         let index = self.take_free();
         let Some((index, entry)) = index.and_then(|i| Some((i, self.entries.get(i as usize)?)))
         else {
@@ -335,6 +346,7 @@ impl Tracker {
         entry.state.store(b.id << STATE_BITS | state, Relaxed);
         look(index);
         if !self.set.insert(b.address, index) {
+            undo(index);
             self.give_back(index);
             self.lost.fetch_add(u64::from(listed), Relaxed);
             return None;
@@ -392,6 +404,7 @@ impl Tracker {
         entry.died_ns.store(d.ns, Relaxed);
         entry.died_clock.store(d.clock, Relaxed);
         entry.died_thread.store(d.thread, Relaxed);
+        entry.died_stack.store(d.stack.map_or(0, |stack| stack.wrapping_add(1)), Relaxed);
         if !listed {
             return Some(d);
         }
@@ -472,6 +485,7 @@ impl Tracker {
             ns: entry.died_ns.load(Relaxed),
             clock: entry.died_clock.load(Relaxed),
             thread: entry.died_thread.load(Relaxed),
+            stack: entry.died_stack.load(Relaxed).checked_sub(1),
         })
     }
 

@@ -40,6 +40,8 @@ pub struct Stats {
     pub callbacks: u64,
     /// Of them, and of destructors of what they returned, those that panicked.
     pub panics: u64,
+    /// Young blocks that were looked at for promotion, each time that one was.
+    pub looked_at: u64,
     /// Bytes that the engine keeps for all profiles together.
     pub engine_bytes: u64,
 }
@@ -68,6 +70,7 @@ impl Stats {
             live: tracked.saturating_sub(deallocated + refused_at_promotion + discarded + lost),
             callbacks: c.callbacks.load(Relaxed),
             panics: c.panics.load(Relaxed),
+            looked_at: c.looked_at.load(Relaxed),
             engine_bytes: engine_bytes as u64,
         }
     }

@@ -301,6 +301,7 @@ impl Desk {
             }
             Err(_) => false,
         });
+        self.engine.want_frees(self.peers.iter().any(Peer::wants_frees));
         for command in wanted {
             self.obey(command);
         }
@@ -309,7 +310,8 @@ impl Desk {
     fn obey(&mut self, command: FromViewer) {
         let (interval, on) = (self.engine.interval(), self.engine.rate().interval.is_some());
         match command {
-            FromViewer::Hello(_) => {}
+            // The peer's own business.
+            FromViewer::Hello(_) | FromViewer::WantFreeStacks(_) => {}
             FromViewer::SetInterval(c) => {
                 self.govern(c.interval.is_none());
                 self.engine.set_rate(c.interval.unwrap_or(interval), on);

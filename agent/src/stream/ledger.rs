@@ -35,7 +35,7 @@ use crate::engine::{Engine, sys};
 use heaptop_protocol::estimate::{Interval, Weight};
 use heaptop_protocol::event::{self, Alloc, Dealloc, Event, Moment, Promote};
 use heaptop_protocol::ids::{BlockId, StackId, ThreadId};
-use heaptop_protocol::message::{HistoryPoint, LiveBlock};
+use heaptop_protocol::message::{FreeStack, HistoryPoint, LiveBlock};
 use heaptop_protocol::totals::{StackInUse, StackTotals, Total, Totals};
 use std::collections::VecDeque;
 use std::mem::offset_of;
@@ -114,6 +114,8 @@ pub struct Ledger {
     taken: u64,
     done: u64,
     events: Vec<Event>,
+    /// Who freed what has died in the last pass, where it was wanted.
+    frees: Vec<FreeStack>,
     /// Whether anybody wants them.
     listened: bool,
     /// Births and deaths of the last pass.
@@ -161,6 +163,7 @@ impl Ledger {
             taken: 0,
             done: 0,
             events: Vec::new(),
+            frees: Vec::new(),
             listened: true,
             worked_off: 0,
         })
@@ -184,6 +187,7 @@ impl Ledger {
     pub fn pass(&mut self) {
         self.pass += 1;
         self.events.clear();
+        self.frees.clear();
         if !self.has_more() {
             self.take_lists();
         }
@@ -341,6 +345,10 @@ impl Ledger {
             return;
         }
         let record = self.record(b.stack);
+        if let Some(raw) = d.stack.filter(|_| self.listened) {
+            let stack = StackId(self.record(raw) as u32);
+            self.frees.push(FreeStack { id: BlockId(b.id), stack });
+        }
         let w = weight(&b);
         let born_in = self.engine.nursery.cycle(b.clock);
         let at = Moment { seq: d.seq, time_ns: self.since_start(d.ns), clock: d.clock };
@@ -460,6 +468,11 @@ impl Ledger {
         &self.events
     }
 
+    /// Who freed what has died in the last pass, where it was wanted.
+    pub fn frees(&self) -> &[FreeStack] {
+        &self.frees
+    }
+
     /// Stacks known, `(other stacks)` among them.
     pub const fn known(&self) -> usize {
         self.known
@@ -556,6 +569,7 @@ impl Ledger {
             + self.by_raw.len() * size_of::<u32>()
             + self.waiting.capacity() * size_of::<Waiting>()
             + self.events.capacity() * size_of::<Event>()
+            + self.frees.capacity() * size_of::<FreeStack>()
             + self.arrivals.capacity() * size_of::<Arrival>()
     }
 }

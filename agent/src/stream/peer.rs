@@ -21,7 +21,7 @@ use heaptop_protocol::event::{Batch, Event};
 use heaptop_protocol::frame;
 use heaptop_protocol::ids::StackId;
 use heaptop_protocol::message::{
-    Dropped, FromAgent, FromViewer, History, HistoryPoint, Memory, Peak, SnapshotBegin,
+    Dropped, FreeStacks, FromAgent, FromViewer, History, HistoryPoint, Memory, Peak, SnapshotBegin,
     SnapshotBlocks, SnapshotEnd, Status, TotalsUpdate, check_greeting,
 };
 use heaptop_protocol::recording::InRecording;
@@ -110,6 +110,8 @@ pub struct Peer {
     peak_ns: u64,
     unsent: u64,
     dropped: u64,
+    /// Whether it wants callstacks of frees.
+    wants_frees: bool,
 }
 
 impl Peer {
@@ -158,6 +160,7 @@ impl Peer {
             peak_ns: 0,
             unsent: 0,
             dropped: 0,
+            wants_frees: false,
         }
     }
 
@@ -240,6 +243,9 @@ impl Peer {
                         check_greeting(hello.magic, hello.version).map_err(io::Error::other)?;
                         self.greeted = true;
                     }
+                    Some(FromViewer::WantFreeStacks(c)) if self.greeted => {
+                        self.wants_frees = c.on;
+                    }
                     Some(command) if self.greeted => wanted.push(command),
                     Some(_) => return Err(io::Error::other("a command before the greeting")),
                     None => {}
@@ -250,6 +256,11 @@ impl Peer {
             return Err(io::ErrorKind::TimedOut.into());
         }
         Ok(wanted)
+    }
+
+    /// Whether it wants callstacks of frees.
+    pub const fn wants_frees(&self) -> bool {
+        self.wants_frees
     }
 
     /// A snapshot of everything is wanted, with all that is worked off once the
@@ -339,6 +350,11 @@ impl Peer {
             self.unsent += lost;
             self.dropped += lost;
             return;
+        }
+        if self.wants_frees {
+            for frees in s.ledger.frees().chunks(CHUNK) {
+                self.tell(FreeStacks { frees: frees.to_vec() });
+            }
         }
         for events in events.chunks(Batch::MOST) {
             self.tell(Batch::pack(events));

@@ -179,6 +179,7 @@ pub fn from_agent() -> Vec<FromAgent> {
         Memory { fd: 100, tid: 4712, device: 1, inode: 4242 }.into(),
         Phase { at: at(1012), name: "startup".into() }.into(),
         Context { at: at(1013), label: "eu-west, shard 7".into() }.into(),
+        FreeStacks { frees: vec![FreeStack { id: BlockId(1002), stack: StackId(3) }] }.into(),
     ]
 }
 
@@ -191,6 +192,7 @@ pub fn from_viewer() -> Vec<FromViewer> {
         ProfileCommand::Discard.into(),
         SetMark { label: "before".into() }.into(),
         WantSnapshot {}.into(),
+        WantFreeStacks { on: true }.into(),
     ]
 }
 

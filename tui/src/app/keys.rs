@@ -90,6 +90,11 @@ pub enum Action {
     Time(TimeKey),
     /// Records into a file, or ends that.
     Record,
+    /// Asks what another nursery would promote.
+    Nursery {
+        /// The next larger one, or the next smaller.
+        larger: bool,
+    },
 }
 
 /// What a key does to the time cursor.
@@ -235,17 +240,18 @@ const LOWEST: &[Place] = &[Place::Callsites, Place::Timeline, Place::Promotion, 
 const COLUMNS: &[Place] = &[Place::Columns];
 const SITES: &[Place] = &[Place::Callsites];
 const TREE: &[Place] = &[Place::Callers];
+const SURVIVORS: &[Place] = &[Place::Promotion];
 const HELP: &[Place] = &[Place::Help];
 
 macro_rules! bindings {
-    ($([$($key:expr),+] $shown:literal $short:literal $places:ident $action:ident$(($with:expr))? $says:literal;)*) => {
+    ($([$($key:expr),+] $shown:literal $short:literal $places:ident $action:ident$(($with:expr))?$({$field:ident: $value:expr})? $says:literal;)*) => {
         &[$(Binding {
             keys: &[$($key),+],
             shown: $shown,
             short: $short,
             says: $says,
             places: $places,
-            action: Action::$action$(($with))?,
+            action: Action::$action$(($with))?$({ $field: $value })?,
         }),*]
     };
 }
@@ -278,6 +284,8 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('i')] "i" "invert" TREE Invert "callers of the focus, or what it calls";
     [char('m')] "m" "metric" TREE Metric "count in use, allocated, promoted or short-lived";
     [char('m')] "m" "" SITES Metric "what an export counts";
+    [char('[')] "[" "nursery" SURVIVORS Nursery{larger: false} "what a smaller nursery would promote";
+    [char(']')] "]" "" SURVIVORS Nursery{larger: true} "what a larger nursery would promote";
     [char(' ')] "Space" "pause" PANES Pause "pause the screen; the stream goes on";
     [char(',')] "," "time" PANES Time(TimeKey::Earlier) "time cursor back: all screens show that moment";
     [char('.')] "." "" PANES Time(TimeKey::Later) "time cursor forward";
@@ -325,6 +333,7 @@ pub const LEGEND: &[(&str, &str)] = &[
     ("–", "not known: never the same as 0"),
     ("dim", "fewer than 5 samples stand behind it"),
     ("promoted", "share of the bytes born young that outlived the nursery's cycle"),
+    ("nursery", "what a cycle is: bytes that the program allocates; [ ] ask for others"),
     ("dies young", "the rest of them"),
     ("growth", "bytes in use since the mark, once a second; ▲ with evidence, of all rows in 95 %"),
     ("mean life", "of all blocks; > while the last of them live"),

@@ -44,8 +44,20 @@ impl App {
                 let len = Column::ALL.len() - 1;
                 cursor.go(to(cursor.index(), page), len, page);
             }
-            Some(Screen::Promotion(p)) => p.scroll(|at| to(at, page), page),
-            Some(Screen::Leaks(l)) => l.scroll(|at| to(at, leaks_page), leaks_page),
+            Some(Screen::Promotion(p)) => {
+                p.scroll(|at| to(at, page), page);
+                self.settle(session);
+                if let Some(Screen::Promotion(p)) = self.stack.last_mut() {
+                    p.pin();
+                }
+            }
+            Some(Screen::Leaks(l)) => {
+                l.scroll(|at| to(at, leaks_page), leaks_page);
+                self.settle(session);
+                if let Some(Screen::Leaks(l)) = self.stack.last_mut() {
+                    l.pin();
+                }
+            }
             Some(Screen::Details(d)) => d.offset = to(d.offset, page),
             Some(Screen::Help { offset }) => *offset = to(*offset, page),
             Some(Screen::Timeline(t)) => t.scroll(|at| to(at, page)),

@@ -29,6 +29,8 @@ pub struct Rooms {
     pub body: u16,
     /// The sum of the rows.
     pub total: u16,
+    /// What is said of the selected row: a plot.
+    pub panel: u16,
     /// A rule below the body.
     pub lower_rule: u16,
     /// The filter.
@@ -69,6 +71,8 @@ pub struct Wishes {
     pub total: bool,
     /// The list is of a focus.
     pub crumbs: bool,
+    /// There is a plot of the selected row.
+    pub panel: bool,
 }
 
 /// Divides a screen of `width` × `height`. The lines always add up to `height`.
@@ -103,6 +107,8 @@ pub fn divide(width: u16, height: u16, wishes: Wishes) -> Rooms {
     rooms.sentence += give(wishes.sentence > 1, wishes.sentence.clamp(1, MOST_SENTENCE) - 1, 16);
     rooms.upper_rule = give(true, 1, 18);
     rooms.lower_rule = give(true, 1, 18);
+    rooms.panel = give(wishes.panel, if height < 24 { 8 } else { 10 }, 20);
+    rooms.panel += give(wishes.panel, height.saturating_sub(30) / 3, 30);
     rooms.curve += give(wishes.curve, 2, 40);
     rooms.body += left;
     rooms
@@ -116,7 +122,7 @@ mod tests {
     fn lines_add_up_at_every_size() {
         for height in 0..200 {
             for width in [0, 1, 20, 80, 160, 300] {
-                for bits in 0..128 {
+                for bits in 0..256 {
                     let wishes = Wishes {
                         sentence: (bits & 1) * 5,
                         filter: bits & 2 > 0,
@@ -125,6 +131,7 @@ mod tests {
                         crumbs: bits & 16 > 0,
                         past: bits & 32 > 0,
                         curve: bits & 64 > 0,
+                        panel: bits & 128 > 0,
                     };
                     let r = divide(width, height, wishes);
                     let sum = r.title
@@ -136,6 +143,7 @@ mod tests {
                         + r.heading
                         + r.body
                         + r.total
+                        + r.panel
                         + r.lower_rule
                         + r.filter
                         + r.bar;

@@ -12,6 +12,7 @@ mod promotion;
 mod rows;
 mod select;
 mod sums;
+mod survival;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ pub use leaks::{Generation, LeakFigures, LeakList, LeakRow, Leaks};
 pub use old::{Old, OldRow, old};
 pub use promotion::{Promotion, PromotionList, PromotionRow, Promotions, promotion};
 pub use sums::finer;
+pub use survival::{LEAST_NURSERY, MOST_NURSERY, Survival, nursery_beside, survival};
 pub use table::{Callsites, Order, callsites};
 pub use threads::{ThreadRow, threads};
 pub use timeline::{Curve, Point, Series, Timeline, column, curve, timeline};

@@ -208,7 +208,7 @@ impl<'a> Numbers<'a> {
             }
             Some(then) => {
                 let growth = self.growth.as_ref().and_then(|growth| growth.growth());
-                self.sums_then(then, None, then.whole(), *then.window(), growth)
+                self.sums_then(then, None, then.whole(), then.windows(None), growth)
             }
         }
     }
@@ -232,8 +232,8 @@ impl<'a> Numbers<'a> {
     }
 
     fn of_group_then(&self, then: &Then, group: u32) -> Sums {
-        let (totals, window) = (then.group_totals(group), *then.group_window(group));
-        self.sums_then(then, Some(group), totals, window, self.growth_of(group))
+        let (totals, windows) = (then.group_totals(group), then.windows(Some(group)));
+        self.sums_then(then, Some(group), totals, windows, self.growth_of(group))
     }
 
     fn sums_then(
@@ -241,12 +241,13 @@ impl<'a> Numbers<'a> {
         then: &Then,
         group: Option<u32>,
         totals: &Totals,
-        window: Total,
+        (window, promoted): (Total, Total),
         grown: Option<(&Total, &Total)>,
     ) -> Sums {
         Sums {
             totals: *totals,
             window,
+            promoted,
             steps: then.trend(self.session, group),
             gained: grown.map(|(gained, _)| *gained).unwrap_or_default(),
             lost: grown.map(|(_, lost)| *lost).unwrap_or_default(),

@@ -17,6 +17,9 @@ pub struct Promotion {
     pub minor_bytes: Estimate,
     /// Bytes of those that survived their cycle.
     pub promoted_bytes: Estimate,
+    /// Bytes promoted per second: over the last ten seconds, or a range, of what was born
+    /// in it.
+    pub promoted_rate: Estimate,
     /// Their share.
     pub promoted: Ratio,
     /// The rest.
@@ -63,6 +66,7 @@ impl Promotion {
             return Self {
                 minor_bytes: Estimate::Unknown,
                 promoted_bytes: Estimate::Unknown,
+                promoted_rate: Estimate::Unknown,
                 promoted: Ratio::Unknown,
                 short_lived: Ratio::Unknown,
                 lifetime,
@@ -70,7 +74,14 @@ impl Promotion {
         };
         let (minor, promoted) = (&sums.totals.minor, &sums.totals.promoted);
         let share = estimate::share(promoted, minor);
+        let promoted_rate = match (numbers.sight(Part::Rates), numbers.rate_seconds()) {
+            (Some(sight), Some(seconds)) => {
+                estimate::per_second(estimate::bytes(&sums.promoted, sight), seconds)
+            }
+            _ => Estimate::Unknown,
+        };
         Self {
+            promoted_rate,
             minor_bytes: estimate::bytes(minor, sight),
             promoted_bytes: estimate::bytes(promoted, sight),
             promoted: share,

@@ -18,6 +18,8 @@ pub struct Sums {
     pub totals: Totals,
     /// Allocated in the rate window.
     pub window: Total,
+    /// Promoted in it.
+    pub promoted: Total,
     /// How much more is in use than before, by trend step.
     pub steps: Vec<f64>,
     /// Of a range: born in it and alive at its end,
@@ -41,6 +43,9 @@ impl Sums {
         };
         for born in everything.born.iter(course.rate_steps()) {
             sums.window.merge(&born);
+        }
+        for survived in everything.survived.iter(course.rate_steps()) {
+            sums.promoted.merge(&survived);
         }
         sums
     }
@@ -94,6 +99,7 @@ impl Sums {
             sums.steps.resize(session.course().trend_steps().count(), 0.0);
             for &stack in members {
                 sums.window.merge(&born_lately(session, stack));
+                sums.promoted.merge(&promoted_lately(session, stack));
                 sums.grow(session, stack);
             }
         }
@@ -104,6 +110,7 @@ impl Sums {
     pub fn merge(&mut self, other: &Self) {
         self.totals.merge(&other.totals);
         self.window.merge(&other.window);
+        self.promoted.merge(&other.promoted);
         self.gained.merge(&other.gained);
         self.lost.merge(&other.lost);
         self.steps.resize(other.steps.len().max(self.steps.len()), 0.0);
@@ -117,6 +124,9 @@ impl Sums {
         let (everything, course) = (session.everything(), session.course());
         for stack in everything.allocated.within(course.rate_steps()).filter(|s| wanted(*s)) {
             self.window.merge(&born_lately(session, stack));
+        }
+        for stack in everything.promoted.within(course.rate_steps()).filter(|s| wanted(*s)) {
+            self.promoted.merge(&promoted_lately(session, stack));
         }
         self.steps.resize(course.trend_steps().count(), 0.0);
         for stack in everything.in_use.within(course.trend_steps()).filter(|s| wanted(*s)) {
@@ -221,6 +231,13 @@ pub fn born_lately(session: &Session, stack: u32) -> Total {
     }
     let now = &numbers.totals.allocated;
     now.since(&numbers.allocated.at(oldest, *now))
+}
+
+/// What a callstack had promoted in the window of rates.
+fn promoted_lately(session: &Session, stack: u32) -> Total {
+    let numbers = &session.numbers()[stack as usize];
+    let now = numbers.totals.promoted;
+    now.since(&numbers.promoted.at(session.course().rate_steps().oldest(), now))
 }
 
 /// The part of a callstack's totals that a metric speaks of.

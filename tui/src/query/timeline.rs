@@ -124,6 +124,8 @@ pub struct Timeline {
     pub other_callsites: usize,
     /// Named moments: nanoseconds since the agent's start, and the name.
     pub marks: Vec<(u64, String)>,
+    /// What the program says that it does: from when to when, and the phase's name.
+    pub phases: Vec<(u64, u64, String)>,
     /// The highest moment.
     pub peak: Option<PeakView>,
     /// From and to when any moment can be asked about.
@@ -209,6 +211,11 @@ pub fn timeline(
         series,
         others,
         other_callsites,
+        phases: session
+            .phases()
+            .into_iter()
+            .map(|phase| (phase.from_ns, phase.to_ns.unwrap_or(u64::MAX), phase.name))
+            .collect(),
         marks,
         peak,
         span,

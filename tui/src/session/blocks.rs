@@ -132,6 +132,12 @@ impl Blocks {
         }
     }
 
+    /// A block that lives.
+    #[must_use]
+    pub fn get(&self, id: BlockId) -> Option<&Block> {
+        self.living.get(&id)
+    }
+
     /// A death.
     pub fn death(&mut self, id: BlockId) -> Option<Block> {
         if let Some(snapshot) = &mut self.snapshot

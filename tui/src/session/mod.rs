@@ -34,13 +34,14 @@ pub mod estimate;
 pub mod figures;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod frees;
 pub mod groups;
 mod known;
 pub mod lifetimes;
 pub mod lives;
 pub mod names;
 pub mod partition;
-mod past;
+pub mod past;
 pub mod phases;
 pub mod sane;
 mod search;
@@ -112,6 +113,8 @@ pub(crate) struct Numbers {
     counted: bool,
     /// Former values of `totals.allocated`, by [`Course::rate_steps`].
     pub allocated: Changes<Total>,
+    /// Former values of `totals.promoted`, by [`Course::rate_steps`].
+    pub promoted: Changes<Total>,
     /// Former values of `totals.in_use.bytes.sum`, by [`Course::trend_steps`].
     pub in_use: Changes<f64>,
     pub lifetimes: Lifetimes,
@@ -124,6 +127,10 @@ pub(crate) struct Everything {
     pub allocated: Lately,
     /// What was allocated, by [`Course::rate_steps`].
     pub born: BySteps<Total>,
+    /// Callstacks by the last step in which some of their blocks were promoted.
+    pub promoted: Lately,
+    /// What was promoted, by [`Course::rate_steps`].
+    pub survived: BySteps<Total>,
     /// Callstacks by the last step in which their bytes in use changed.
     pub in_use: Lately,
     /// By how much bytes in use grew, by [`Course::trend_steps`].
@@ -194,6 +201,7 @@ pub struct Session {
     then: then::Kept,
     classes: classes::Kept,
     strata: strata::Strata,
+    frees: frees::Frees,
     dropped: u64,
     unknown: u64,
 }
@@ -236,6 +244,7 @@ impl Session {
             then: then::Kept::default(),
             classes: classes::Kept::default(),
             strata: strata::Strata::default(),
+            frees: frees::Frees::default(),
             dropped: 0,
             unknown: 0,
         }
@@ -329,6 +338,7 @@ impl Session {
                 self.marks.push(Mark { label, ..mark });
             }
             FromAgent::Phase(phase) => self.phase_is(&phase),
+            FromAgent::FreeStacks(told) => self.freed_by(&told),
             FromAgent::Context(context) => {
                 let label = sane::text(&context.label).into_owned();
                 self.context = Some(Context { label, ..context }).filter(|c| !c.label.is_empty());
@@ -483,6 +493,14 @@ impl Session {
                     self.everything.allocated.mark(rates, stack);
                     if let Some(born) = self.everything.born.current(rates) {
                         born.merge(&totals.allocated.since(&before));
+                    }
+                }
+                let before = numbers.totals.promoted;
+                if before != totals.promoted {
+                    numbers.promoted.record(rates, before);
+                    self.everything.promoted.mark(rates, stack);
+                    if let Some(survived) = self.everything.survived.current(rates) {
+                        survived.merge(&totals.promoted.since(&before));
                     }
                 }
                 let before = numbers.totals.in_use.bytes.sum;

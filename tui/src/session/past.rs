@@ -11,6 +11,7 @@ use super::estimate::what_if::{Blur, what_if};
 use super::estimate::{self, change};
 use super::figures::{Change, Estimate, Followed, Ratio};
 use super::lives::{End, Lives};
+use super::when::When;
 use heaptop_protocol::estimate::{Interval, Weight};
 use heaptop_protocol::totals::Total;
 
@@ -143,8 +144,29 @@ impl Session {
     /// The lives of the wanted callstacks' minor blocks.
     #[must_use]
     pub fn minor_lives(&self, wanted: impl Fn(u32) -> bool) -> Minor {
+        let own = self.hello.as_ref().map(|hello| {
+            let totals = self.totals_of(&wanted);
+            (hello.nursery_bytes, estimate::share(&totals.promoted, &totals.minor))
+        });
+        Minor { own, ..self.minor_lives_at(When::Now, wanted) }
+    }
+
+    /// The same as far as they could be followed from the beginning of a range, or ever,
+    /// until its end, or a moment, without what was measured at the nursery that is
+    /// configured.
+    #[must_use]
+    pub fn minor_lives_at(&self, when: When, wanted: impl Fn(u32) -> bool) -> Minor {
+        let (begin, end) = match when.until(self.now_ns) {
+            When::At(at) => (0, at),
+            When::Range { from_ns, to_ns } => (from_ns, to_ns),
+            When::Now | When::Peak => (0, u64::MAX),
+        };
+        // G at both: who lived before the one enters late, who lives at the other leaves.
+        let since_clock = if begin > 0 { self.clock.at(begin) } else { 0 };
+        let until_clock = if end < self.now_ns { self.clock.at(end) } else { self.now_clock };
+        let (begin_us, end_us) = (begin / 1000, end / 1000);
         let most = self.hello.as_ref().map_or(u64::MAX, |hello| hello.max_young_bytes);
-        let since = self.lives.since().map_or(u64::MAX, |since| since.clock);
+        let since = self.lives.since().map_or(u64::MAX, |since| since.clock).max(since_clock);
         let mut table = Table::default();
         let (mut dead, mut elsewhere) = (0.0, 0.0);
         let taken = |size: u64, stack: u32| size <= most && wanted(stack);
@@ -152,8 +174,17 @@ impl Session {
         // for those of a time when R was coarser, as long as hardly any of these were
         // seen: so they count as all others while blocks are effectively few.
         let (mut w, mut w2) = (0.0, 0.0);
-        let over = self.lives.iter().filter(|life| taken(life.size, life.stack));
-        let living = || self.blocks.iter().map(|(_, b)| b).filter(|b| taken(b.size, b.stack));
+        let within = |born_us: u64, ended_us: u64| born_us <= end_us && begin_us < ended_us;
+        let over = self
+            .lives
+            .iter()
+            .filter(|life| taken(life.size, life.stack) && within(life.born_us, life.ended_us));
+        let living = || {
+            self.blocks
+                .iter()
+                .map(|(_, b)| b)
+                .filter(|b| taken(b.size, b.stack) && within(b.born_ns / 1000, u64::MAX))
+        };
         let weights = over.clone().map(|life| life.weight());
         for weight in weights.chain(living().map(Block::weight)) {
             w += weight.bytes;
@@ -177,9 +208,11 @@ impl Session {
         for life in over {
             let mass = mass(life.weight());
             let age = life.clock_age;
-            enter(&mut table, life.listed, life.born_us, life.born_clock, age, mass);
-            if life.end == End::Lost {
-                table.censored(age, mass);
+            let left = bucket(until_clock.saturating_sub(life.born_clock));
+            let leaves = if life.ended_us > end_us { age.min(left) } else { age };
+            enter(&mut table, life.listed, life.born_us, life.born_clock, leaves, mass);
+            if life.end == End::Lost || life.ended_us > end_us {
+                table.censored(leaves, mass);
                 continue;
             }
             table.died(age, mass);
@@ -189,17 +222,13 @@ impl Session {
         }
         for b in living() {
             let mass = mass(b.weight());
-            let age = bucket(self.now_clock.saturating_sub(b.born_clock));
+            let age = bucket(until_clock.saturating_sub(b.born_clock));
             enter(&mut table, b.listed, b.born_ns / 1000, b.born_clock, age, mass);
             table.censored(age, mass);
         }
-        let own = self.hello.as_ref().map(|hello| {
-            let totals = self.totals_of(&wanted);
-            (hello.nursery_bytes, estimate::share(&totals.promoted, &totals.minor))
-        });
         let share = if dead > 0.0 { elsewhere / dead } else { 0.0 };
         let bytes = UNBOOKED_BYTES * self.threads.len().max(1) as f64;
-        Minor { curve: Curve::of(&table), blur: Blur { bytes, share }, own }
+        Minor { curve: Curve::of(&table), blur: Blur { bytes, share }, own: None }
     }
 
     fn totals_of(&self, wanted: &impl Fn(u32) -> bool) -> heaptop_protocol::totals::Totals {
@@ -340,6 +369,37 @@ mod tests {
         f.free(b);
         f.pass(1.0);
         assert_eq!(grown(&f), Change::Exact { value: -110.0 });
+    }
+
+    /// As of a moment of the past nobody knows who dies after it, and as of a range not
+    /// who died before.
+    #[test]
+    fn lives_are_followed_within_what_is_asked() {
+        let mut f = Fixture::new(1);
+        let stack = f.stack(&["main", "work"]);
+        let half = |f: &mut Fixture, keep: bool| {
+            f.time_ns += 1_000_000_000;
+            for _ in 0..200 {
+                let id = f.alloc(stack, KIB);
+                if !keep {
+                    f.free(id);
+                }
+            }
+            f.pass(10.0);
+            f.time_ns
+        };
+        let first = half(&mut f, true);
+        let second = half(&mut f, false);
+        let survival = |when| {
+            let minor = f.session.minor_lives_at(when, |_| true);
+            match minor.curve.survival(16.0 * 1024.0) {
+                Followed::Interval { value, .. } => value,
+                other => panic!("{when:?}: {other:?}"),
+            }
+        };
+        assert_eq!(survival(When::At(first)), 1.0);
+        assert!(survival(When::Range { from_ns: first, to_ns: second }) < 0.01);
+        assert!((survival(When::Now) - 0.5).abs() < 0.05);
     }
 
     /// Blocks too large to be born young are in no minor figure.

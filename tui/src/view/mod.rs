@@ -10,7 +10,8 @@
 //! │ crumbs       focus ‹ of what (callers)                                  │ callers
 //! │ heading      names        columns                                       │ callsites, callers
 //! │ body         rows; only those that are seen are made                    │ callsites, callers, help
-//! │ total        the sum of the rows (callsites)                            │ callsites
+//! │ total        the sum of the rows (callsites, promotion)                 │ callsites, promotion
+//! │ plot         of the selected row (promotion)                            │ survival
 //! │ rule ────────────────────────────────────────────────────────────────── │ here
 //! │ filter       / text                                                     │ bar
 //! └ bar          keys ─────────────────────────────────────────── how many ─┘ bar
@@ -36,6 +37,7 @@ mod names;
 mod plain;
 mod promotion;
 mod spark;
+mod survival;
 #[cfg(test)]
 mod testing;
 pub mod text;
@@ -65,6 +67,7 @@ struct Parts {
     heading: Rect,
     body: Rect,
     total: Rect,
+    panel: Rect,
     lower_rule: Rect,
     filter: Rect,
     bar: Rect,
@@ -90,6 +93,7 @@ impl Parts {
             heading: next(rooms.heading),
             body: next(rooms.body),
             total: next(rooms.total),
+            panel: next(rooms.panel),
             lower_rule: next(rooms.lower_rule),
             filter: next(rooms.filter),
             bar: next(rooms.bar),

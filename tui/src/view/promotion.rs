@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::format::{self, Figure, Unit};
 use super::layout::{self, Fields, Placed, Wanted};
-use super::{Parts, list_row, names};
+use super::{Parts, list_row, names, survival};
 use crate::app::App;
 use crate::app::promotion::Promotion;
 use crate::query::Promotion as Figures;
@@ -20,6 +20,7 @@ struct Spec {
 }
 
 const BYTES: (Fields, Fields) = (Fields(8, 5), Fields(9, 6));
+const SPEED: (Fields, Fields) = (Fields(10, 5), Fields(11, 6));
 const SHARE: (Fields, Fields) = (Fields(6, 5), Fields(6, 6));
 const TIME: (Fields, Fields) = (Fields(8, 0), Fields(8, 6));
 
@@ -32,12 +33,13 @@ const fn spec(
     Spec { title, wanted: Wanted { tight, roomy, worth }, cell }
 }
 
-const COLUMNS: [Spec; 5] = [
-    spec("born young", BYTES, 80, |f| format::estimate(&f.minor_bytes, Unit::Bytes)),
-    spec("promoted", BYTES, 90, |f| format::estimate(&f.promoted_bytes, Unit::Bytes)),
+const COLUMNS: [Spec; 6] = [
+    spec("born young", BYTES, 85, |f| format::estimate(&f.minor_bytes, Unit::Bytes)),
+    spec("promoted", BYTES, 65, |f| format::estimate(&f.promoted_bytes, Unit::Bytes)),
+    spec("promoted/s", SPEED, 95, |f| format::estimate(&f.promoted_rate, Unit::BytesPerSecond)),
     spec("rate", SHARE, 100, |f| format::ratio(&f.promoted)),
     spec("dies young", SHARE, 40, |f| format::ratio(&f.short_lived)),
-    spec("lifetime", TIME, 50, |f| format::lifetime(&f.lifetime)),
+    spec("lifetime", TIME, 60, |f| format::lifetime(&f.lifetime)),
 ];
 
 /// Draws heading, rows and total.
@@ -65,6 +67,7 @@ pub fn draw(app: &App, promotion: &Promotion, parts: &Parts, frame: &mut Frame) 
     let mut line = names::plain("all of them", name);
     cells(&answer.total, &placed, &mut line);
     frame.render_widget(line.bold(), parts.total);
+    survival::draw(app, promotion, parts.panel, frame);
 }
 
 fn cells(figures: &Figures, placed: &[Placed], line: &mut Line<'static>) {

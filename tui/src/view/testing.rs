@@ -81,6 +81,45 @@ pub(super) fn orders() -> Fixture {
     f
 }
 
+/// A minute of one callsite whose blocks live for 8 MiB of allocation, one whose die
+/// soon, and one whose stay.
+pub(super) fn nurseries() -> Fixture {
+    let mut f = Fixture::new(16 << 10);
+    let slow = f.stack(&["main", "orders::queue::push@orders/src/queue.rs:12"]);
+    let soon = f.stack(&["main", "orders::http::parse_header@orders/src/http.rs:97"]);
+    let stay = f.stack(&["main", "orders::cache::fill_cache@orders/src/cache.rs:88"]);
+    let mut waiting = Vec::new();
+    let mut turned = 0;
+    for step in 0..3600_u64 {
+        let (brief, long) = (f.alloc(soon, 512), f.alloc(slow, 1024));
+        f.clock += 30_000;
+        f.free(brief);
+        waiting.push((long, f.clock));
+        if step % 40 == 0 {
+            let kept = f.alloc(stay, 2000);
+            waiting.push((kept, u64::MAX / 2));
+        }
+        if f.clock / (2 << 20) > turned {
+            // A cycle is over: who lives is promoted.
+            turned = f.clock / (2 << 20);
+            let young: Vec<_> = waiting.iter().map(|(id, _)| *id).collect();
+            for id in young {
+                f.promote(id);
+            }
+        }
+        let clock = f.clock;
+        let dead = |born: u64| born.saturating_add(8 << 20) < clock;
+        for (id, _) in waiting.extract_if(.., |(_, born)| dead(*born)).collect::<Vec<_>>() {
+            f.free(id);
+        }
+        if step % 60 == 0 {
+            f.pass(1.0);
+        }
+    }
+    f.pass(0.5);
+    f
+}
+
 pub(super) fn key(code: KeyCode) -> Message {
     Message::Key(KeyEvent::new(code, KeyModifiers::NONE))
 }

@@ -7,7 +7,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::draw;
-use super::testing::{drawn, key, orders, press, run, screen, styles, text};
+use super::testing::{drawn, key, nurseries, orders, press, run, screen, styles, text};
 use crate::app::{App, Message, Options, Screen};
 use crate::query::Column;
 use crate::session::fixture::Fixture;
@@ -35,6 +35,21 @@ fn callers() {
             screen(&f.session, size, "⏎")
         );
     }
+}
+
+#[test]
+fn promotion() {
+    let f = nurseries();
+    for size in SIZES {
+        let name = format!("promotion_{}x{}", size.0, size.1);
+        insta::assert_snapshot!(name, screen(&f.session, size, "5"));
+    }
+    insta::assert_snapshot!("promotion_larger", screen(&f.session, (80, 24), "5]]]"));
+    insta::assert_snapshot!("promotion_beyond", screen(&f.session, (80, 24), "5G]]]]]]"));
+    // What was asked about is there when one comes back.
+    let there = screen(&f.session, (80, 24), "5[15");
+    assert!(there.contains("1 MiB, what if"), "{there}");
+    assert!(!screen(&f.session, (80, 24), "5[]").contains("what if"));
 }
 
 #[test]

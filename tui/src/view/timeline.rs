@@ -8,7 +8,7 @@
 //!  alloc/s    ▂▂▃▄▅▂▂▃                                            to 1.2 GiB/s
 //!  promoted/s …
 //!  RSS        …
-//!             ┆you came     ▲peak      ◆mark
+//!             ┆heaptop came ▲peak ◆mark ├phase┤
 //!             |0       |10 s     |20 s
 //!  █ cache::fill_cache  src/cache.rs:88                        8.1 MiB ±4 %
 //! ```
@@ -79,6 +79,8 @@ fn caption(app: &App, answer: &query::Timeline, area: Rect, frame: &mut Frame) {
         " in use, by callsite",
         " in use",
     ];
+    // A file has nobody who came.
+    let said = &said[usize::from(app.file().is_some())..];
     let figure = format::estimate(&app.summary().in_use, Unit::Bytes);
     let behind = format!("{figure} {when} ");
     let fits = |said: &&&str| text::width(said) + text::width(&behind) + 2 <= width;
@@ -186,7 +188,7 @@ fn strip(
     frame.render_widget(Line::from(said).dim(), at(area.right(), layout.right));
 }
 
-/// Named moments below the charts: the peak first, then the later marks.
+/// Named moments below the charts: the peak first, then the later marks and phases.
 fn events(answer: &query::Timeline, area: Rect, frame: &mut Frame) {
     if area.is_empty() {
         return;
@@ -200,6 +202,10 @@ fn events(answer: &query::Timeline, area: Rect, frame: &mut Frame) {
     }
     let marks = answer.marks.iter().rev();
     events.extend(marks.map(|(ns, label)| (*ns, format!("◆{}", text::clean(label)))));
+    for (from_ns, to_ns, name) in answer.phases.iter().rev() {
+        events.push((*from_ns, format!("├{}", text::clean(name))));
+        events.push((*to_ns, "┤".into()));
+    }
     // Each has its sign; names as far as the next sign lets them.
     let mut shown: Vec<(usize, String)> = Vec::new();
     for (at, label) in events {
@@ -325,6 +331,7 @@ fn legend(app: &App, timeline: &Timeline, answer: &query::Timeline, area: Rect, 
     let name_width = usize::from(area.width).saturating_sub(FIGURE + 5);
     let span_ns = answer.to_ns.saturating_sub(answer.from_ns);
     let when = match app.summary().when {
+        When::Now if app.file().is_some() => "at the end".to_owned(),
         When::Now => "in use now".to_owned(),
         When::Range { to_ns, .. } => format!("at {}", format::moment(to_ns, span_ns)),
         when => timebar::words(when, span_ns),

@@ -1,7 +1,7 @@
 //! The timeline, driven by keys and the mouse.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use heaptop_protocol::message::{History, HistoryPoint, Mark};
+use heaptop_protocol::message::{History, HistoryPoint, Mark, Phase};
 
 use super::testing::{drawn, press, run, screen, styles, text};
 use crate::app::{App, Message};
@@ -47,6 +47,10 @@ fn service() -> Fixture {
         if second == 20 {
             let at = f.now();
             f.say(Mark { at, label: "deploy 17".into() });
+        }
+        if let Some(name) = [(62, "billing"), (100, "")].iter().find(|p| p.0 == second) {
+            let at = f.now();
+            f.say(Phase { at, name: name.1.into() });
         }
         f.pass(1.0);
     }

@@ -48,6 +48,13 @@ pub const ONLY: u32 = 1 << 15;
 /// Only if it is promoted the profile hears of it.
 pub const HELD: u32 = 1 << 16;
 
+/// From here on up: how often the place was taken. So who read the word of a claim that
+/// has ended since does not change that of the next.
+pub const VERSION: u32 = 1 << 17;
+
+/// Its bits.
+pub const VERSIONS: u32 = !(VERSION - 1);
+
 /// What has to be done about.
 pub const DUE: u32 = BORN | PROMOTE | DEATH | DISCARD | LOST;
 
@@ -86,6 +93,11 @@ pub struct Frames {
 }
 
 impl Claim {
+    /// The version that follows this one's, and no claim yet.
+    pub fn next_version(&self) -> u32 {
+        (self.state.load(Relaxed) / VERSION).wrapping_add(1).wrapping_mul(VERSION)
+    }
+
     /// Keeps a callstack. For who makes the claim.
     pub fn set_frames(&self, frames: Option<Frames>) {
         let (at, len, end) = frames.map_or((std::ptr::null_mut(), 0, 0), |f| {

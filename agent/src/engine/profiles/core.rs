@@ -156,10 +156,12 @@ pub struct Counts {
     pub callbacks: AtomicU64,
     /// Of them, those that panicked.
     pub panics: AtomicU64,
+    /// Young blocks that were looked at for promotion.
+    pub looked_at: AtomicU64,
 }
 
 impl Counts {
-    fn all(&self) -> [&AtomicU64; 11] {
+    fn all(&self) -> [&AtomicU64; 12] {
         [
             &self.sampled,
             &self.tracked,
@@ -172,6 +174,7 @@ impl Counts {
             &self.lost,
             &self.callbacks,
             &self.panics,
+            &self.looked_at,
         ]
     }
 }
@@ -253,8 +256,9 @@ impl Core {
         self.cycle.store(0, Relaxed);
         let generation = (self.holders.load(Relaxed) >> 32) as u32;
         let generation = generation.wrapping_add(1);
-        self.phase.store(Phase::Sampling as u32, Release);
+        // In this order: a phase without holders is one that waits for its end.
         self.holders.store(u64::from(generation) << 32 | 1, Release);
+        self.phase.store(Phase::Sampling as u32, Release);
         generation
     }
 
@@ -276,6 +280,11 @@ impl Core {
         false
     }
 
+    /// How many there are, at this moment.
+    pub fn holders(&self) -> u32 {
+        self.holders.load(Acquire) as u32
+    }
+
     /// One holder more of whatever profile is here; its generation.
     pub fn hold_any(&self) -> Option<u32> {
         let generation = (self.holders.load(Acquire) >> 32) as u32;
@@ -289,11 +298,13 @@ impl Core {
 
     /// Gives the place back if nobody holds it any more. Runs the tracker's destructor.
     pub fn end(&self) -> bool {
-        if self.holders.load(Acquire) as u32 != 0
-            || !(self.move_on(Phase::Discarded, Phase::Making)
-                || self.move_on(Phase::Stopped, Phase::Making)
-                || self.move_on(Phase::Sampling, Phase::Making))
-        {
+        // Its last handle has discarded it.
+        if self.holders() != 0 || !self.move_on(Phase::Discarded, Phase::Making) {
+            return false;
+        }
+        // Another thread may have ended it in between, and the place be taken anew.
+        if self.holders() != 0 {
+            self.move_on(Phase::Making, Phase::Discarded);
             return false;
         }
         // SAFETY: there are no holders, and the phase was made Making by this thread.

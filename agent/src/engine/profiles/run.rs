@@ -1,8 +1,10 @@
 //! Events of a claim, and the callbacks they bring.
 //!
-//! Whoever notices an event sets its bit and then tries to become the runner. Who finds
-//! the claim running leaves: the runner does not give up its bit while anything is due,
-//! for it does so by a compare-and-swap on a word without due bits.
+//! Whoever notices an event sets its bit and in the same step becomes the runner, or has
+//! the claim queued. Who finds it running leaves: the runner does not give up its bit
+//! while anything is due, for it does so by a compare-and-swap on a word without due
+//! bits. Behind that step a claim is touched by its runner, and by who takes it off a
+//! list, alone: it may have ended, and its place be another block's.
 //!
 //! A runner is in the engine, and its countdown is suspended while a callback runs: what
 //! a callback allocates is neither sampled nor counted off the gap, which would make the
@@ -10,7 +12,7 @@
 
 use super::claim::{
     BORN, CLAIMED, CLOSED, Claim, DEATH, DISCARD, DUE, DYING, FREED, HELD, LEDGER, LOST, MAJOR,
-    ONLY, PROMOTE, PROMOTED, QUEUED, RUNNING, YOUNG,
+    ONLY, PROMOTE, PROMOTED, QUEUED, RUNNING, VERSIONS, YOUNG,
 };
 use super::core::{Answer, Birth, Core, Data, Phase, What, lock};
 use super::{Profiles, Token};
@@ -58,13 +60,8 @@ impl Profiles {
         if before & YOUNG != 0 {
             core.young_dead.fetch_add(1, Relaxed);
         }
-        let state = claim.state.fetch_or(how | FREED | promoted, AcqRel);
-        let held = state & HELD != 0 && promoted == 0 && state & PROMOTE == 0;
-        if state & CLOSED != 0 || held || (core.terms().prompt && self.may_run(d)) {
-            self.serve(engine, d, index);
-        } else {
-            self.put_off(core, index);
-        }
+        let here = core.terms().prompt && self.may_run(d);
+        self.raise(engine, d, index, claim, here, |state| Some(state | how | FREED | promoted));
     }
 
     /// Whether callbacks can run here: not within another one, nor where a panic is
@@ -73,28 +70,55 @@ impl Profiles {
         !d.is_busy() && !std::thread::panicking()
     }
 
-    /// Something is due, and somebody else is to see to it.
-    pub fn put_off(&self, core: &Core, index: u32) {
-        let Some(claim) = self.claim(index) else { return };
-        if claim.state.fetch_or(QUEUED, AcqRel) & QUEUED == 0 {
+    /// Something has happened to a claim, as `event` says of its word; `None`: it has not
+    /// after all. Its callbacks run here, or wait for who comes for them. False for
+    /// `None`.
+    ///
+    /// In one step with the event the claim becomes running or queued, if it is neither:
+    /// so it cannot end, and be another block's, before it is seen to.
+    pub fn raise(
+        &self,
+        engine: &Engine,
+        d: &Domain,
+        index: u32,
+        claim: &Claim,
+        here: bool,
+        event: impl Fn(u32) -> Option<u32>,
+    ) -> bool {
+        let mut state = claim.state.load(Acquire);
+        loop {
+            let Some(next) = event(state) else { return false };
+            let next = next | if here { RUNNING } else { QUEUED };
+            match claim.state.compare_exchange_weak(state, next, AcqRel, Acquire) {
+                Ok(_) => break,
+                Err(now) => state = now,
+            }
+        }
+        if here && state & RUNNING == 0 {
+            self.run_out(engine, d, index, claim);
+        } else if !here && state & QUEUED == 0 {
+            self.queue(index, claim);
+        }
+        true
+    }
+
+    /// Puts a claim that is marked so where it is waited for.
+    pub fn queue(&self, index: u32, claim: &Claim) {
+        if let Some(core) = self.core_of(claim) {
             core.waiting.push(index, |i| self.claim(i).map(|c| &c.next_waiting));
         }
     }
 
-    /// Does what is due for a claim, unless somebody is at it.
-    pub fn serve(&self, engine: &Engine, d: &Domain, index: u32) {
-        let Some(claim) = self.claim(index) else { return };
-        loop {
-            let state = claim.state.load(Acquire);
-            if state & CLAIMED == 0 || state & RUNNING != 0 || state & DUE == 0 {
-                break;
-            }
-            let running = state | RUNNING;
-            if claim.state.compare_exchange(state, running, AcqRel, Relaxed).is_ok() {
-                d.outside(engine, || self.run(engine, index, claim));
-                break;
-            }
+    /// A claim that was queued is seen to, here.
+    fn take_up(&self, engine: &Engine, d: &Domain, index: u32) {
+        if let Some(claim) = self.claim(index) {
+            self.raise(engine, d, index, claim, true, |state| Some(state & !QUEUED));
         }
+    }
+
+    /// Runs a claim that this thread has marked as running.
+    pub fn run_out(&self, engine: &Engine, d: &Domain, index: u32, claim: &Claim) {
+        d.outside(engine, || self.run(engine, index, claim));
         self.settle(engine, index);
     }
 
@@ -109,8 +133,11 @@ impl Profiles {
                 }
             } else if state & CLOSED != 0 {
                 claim.state.fetch_and(!DUE, AcqRel);
-            } else if state & DISCARD != 0 || core.phase() == Phase::Discarded {
+            } else if core.phase() == Phase::Discarded {
                 self.forget(engine, index, claim, core, false);
+            } else if state & DISCARD != 0 {
+                // It was meant for the block that was here before.
+                claim.state.fetch_and(!DISCARD, AcqRel);
             } else if state & HELD != 0 {
                 self.run_held(engine, index, claim, core, state);
             } else if state & BORN != 0 {
@@ -155,7 +182,7 @@ impl Profiles {
             cause: b.cause,
             lambda: f64::from_bits(claim.lambda.load(Relaxed)),
             domain: b.thread,
-            thread: engine.tids().nth(b.thread as usize).unwrap_or(0),
+            thread: engine.tid(b.thread),
             clock: b.clock,
             time_ns: b.ns.saturating_sub(engine.started_ns),
             replaces: b.replaces,
@@ -239,12 +266,12 @@ impl Profiles {
                 return;
             }
             let place = claim.place.load(Relaxed);
-            let left = state & LEDGER;
+            let left = state & (LEDGER | VERSIONS);
             if claim.state.compare_exchange(state, left, AcqRel, Relaxed).is_ok() {
                 if state & ONLY != 0 {
                     self.only.fetch_sub(1, Relaxed);
                 }
-                if left == 0 {
+                if left & LEDGER == 0 {
                     engine.tracker.give_back(index);
                 }
                 self.release(place);
@@ -272,17 +299,10 @@ impl Profiles {
     /// Discards a claim of the profile in `place`.
     pub fn discard_claim(&self, engine: &Engine, d: &Domain, index: u32, place: u32) {
         let Some(claim) = self.claim(index) else { return };
-        loop {
-            let state = claim.state.load(Acquire);
-            if state & CLAIMED == 0 || claim.place.load(Relaxed) != place {
-                return;
-            }
-            let wanted = state | DISCARD;
-            if claim.state.compare_exchange(state, wanted, AcqRel, Relaxed).is_ok() {
-                break;
-            }
-        }
-        self.serve(engine, d, index);
+        self.raise(engine, d, index, claim, true, |state| {
+            let its = state & CLAIMED != 0 && claim.place.load(Relaxed) == place;
+            its.then_some(state | DISCARD)
+        });
     }
 
     /// Ends all claims of a discarded profile. The calling thread is in the engine.
@@ -290,13 +310,17 @@ impl Profiles {
         let (Some(place), Some(core)) = (token.place(), self.core(token)) else { return };
         let (_, used) = engine.tracker.room();
         for index in 0..used as u32 {
+            // Nobody but the handles holds it: there are no more.
+            if core.holders() <= 1 {
+                break;
+            }
             self.discard_claim(engine, d, index, place as u32);
         }
         self.drain(engine, core);
     }
 
     /// Takes the lists of a discarded profile apart.
-    fn drain(&self, engine: &Engine, core: &Core) {
+    pub(super) fn drain(&self, engine: &Engine, core: &Core) {
         let young = |i| self.claim(i).map(|c| &c.next_young);
         for list in [&core.young, &core.old] {
             while let Some(index) = list.pop(young) {
@@ -357,8 +381,7 @@ impl Profiles {
         for _ in 0..most {
             let next = core.waiting.pop(|i| self.claim(i).map(|c| &c.next_waiting));
             let Some(index) = next else { return };
-            self.off_queue(index);
-            self.serve(engine, d, index);
+            self.take_up(engine, d, index);
         }
     }
 
@@ -371,8 +394,7 @@ impl Profiles {
         while left > 0 {
             left -= 1;
             let Some(index) = lock(&core.queue).pop_front() else { break };
-            self.off_queue(index);
-            self.serve(engine, d, index);
+            self.take_up(engine, d, index);
             seen += 1;
         }
         seen

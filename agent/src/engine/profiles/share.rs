@@ -1,10 +1,10 @@
 //! Whose block a hit is: the stream's, a profile's, both's, nobody's.
 
-use super::Profiles;
-use super::claim::{BORN, CLAIMED, Frames, HELD, LEDGER, MAJOR, ONLY, YOUNG};
+use super::claim::{BORN, CLAIMED, Frames, HELD, LEDGER, MAJOR, ONLY, QUEUED, RUNNING, YOUNG};
 use super::core::{Core, Phase, What};
-use crate::engine::Engine;
+use super::Profiles;
 use crate::engine::domain::{Domain, Hit};
+use crate::engine::Engine;
 use crate::engine::tracker::Birth;
 use crate::engine::unwind::{Captured, End};
 use heaptop_protocol::estimate::Interval;
@@ -23,6 +23,7 @@ pub struct Shares<'a> {
 pub struct Share<'a> {
     core: &'a Core,
     place: u32,
+    generation: u32,
     n_samples: u64,
     lambda: f64,
     depth: usize,
@@ -84,7 +85,8 @@ impl Profiles {
             return None;
         }
         let lambda = terms.lambda.min(hit.interval.lambda());
-        Some(Share { core, place, n_samples, lambda, depth: terms.depth, frames: Cell::new(None) })
+        let (generation, depth) = (token.generation(), terms.depth);
+        Some(Share { core, place, generation, n_samples, lambda, depth, frames: Cell::new(None) })
     }
 
     /// Tracks a block of a profile's, and of the stream's if `streams`, and has its
@@ -99,19 +101,25 @@ impl Profiles {
         streams: bool,
     ) {
         let core = share.core;
-        let terms = core.terms();
+        let (terms, generation) = (core.terms(), share.generation);
         let held = terms.what == What::Major && birth.young;
         if !held {
             core.counts.sampled.fetch_add(1, Relaxed);
         }
         let here = !terms.prompt || held || !std::thread::panicking();
-        let claimed = Cell::new(None);
         let room = streams || self.only.load(Relaxed) < self.most_only;
         let index = if room && here {
-            engine.tracker.birth_with(birth, streams, |index| {
-                self.fill(index, share, birth, streams, held);
-                claimed.set(Some(index));
-            })
+            let first = match (held, terms.prompt) {
+                (true, _) => HELD,
+                (_, true) => BORN | RUNNING,
+                (_, false) => BORN | QUEUED,
+            };
+            engine.tracker.birth_with(
+                birth,
+                streams,
+                |index| self.fill(index, share, birth, streams, first),
+                |index| self.empty(index, streams),
+            )
         } else if streams {
             // A callback that cannot run where it must is dropped; the stream's block is
             // not.
@@ -121,46 +129,56 @@ impl Profiles {
             None
         };
         let Some(index) = index else {
-            if let Some(claim) = claimed.get().and_then(|index| self.claim(index)) {
-                claim.state.store(0, Relaxed);
-                claim.drop_frames();
-            }
             if !held {
                 core.counts.dropped.fetch_add(1, Relaxed);
             }
             self.release(share.place);
             return;
         };
-        if !streams {
-            self.only.fetch_add(1, Relaxed);
-        }
         if birth.young {
             self.push_young(core, index);
         }
-        if terms.prompt {
-            self.serve(engine, d, index);
-        } else if !held {
-            self.put_off(core, index);
+        let Some(claim) = self.claim(index) else { return };
+        // Marked as what it is from the beginning on. It holds the core.
+        if held {
+            self.settle(engine, index);
+        } else if terms.prompt {
+            self.run_out(engine, d, index, claim);
+        } else {
+            self.queue(index, claim);
         }
-        // A discard that came meanwhile has not seen the claim.
-        if core.phase() == Phase::Discarded {
-            self.discard_claim(engine, d, index, share.place);
+        // A discard that came meanwhile has not seen it.
+        if core.hold(generation) {
+            if core.phase() == Phase::Discarded {
+                self.discard_claim(engine, d, index, share.place);
+                self.drain(engine, core);
+            }
+            self.release(share.place);
         }
     }
 
-    fn fill(&self, index: u32, share: &Share<'_>, birth: &Birth, streams: bool, held: bool) {
+    fn fill(&self, index: u32, share: &Share<'_>, birth: &Birth, streams: bool, first: u32) {
         let Some(claim) = self.claim(index) else { return };
+        self.only.fetch_add(u32::from(!streams), Relaxed);
         claim.place.store(share.place, Relaxed);
         claim.data.store(std::ptr::null_mut(), Relaxed);
         claim.lambda.store(share.lambda.to_bits(), Relaxed);
         claim.n_samples.store(share.n_samples, Relaxed);
         claim.set_frames(share.frames.take());
         let state = CLAIMED
-            | if held { HELD } else { BORN }
+            | first
             | if streams { LEDGER } else { ONLY }
             | if birth.young { YOUNG } else { MAJOR };
         // Partner: the Acquire loads of who runs it.
-        claim.state.store(state, Release);
+        claim.state.store(state | claim.next_version(), Release);
+    }
+
+    /// The block found no room.
+    fn empty(&self, index: u32, streams: bool) {
+        let Some(claim) = self.claim(index) else { return };
+        claim.drop_frames();
+        claim.state.store(claim.next_version(), Relaxed);
+        self.only.fetch_sub(u32::from(!streams), Relaxed);
     }
 }
 

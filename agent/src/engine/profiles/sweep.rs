@@ -60,27 +60,21 @@ impl Profiles {
 
     fn look_at(&self, engine: &Engine, d: &Domain, core: &Core, index: u32, cycle: u64) {
         let Some(claim) = self.claim(index) else { return };
+        core.counts.looked_at.fetch_add(1, Relaxed);
         let born = engine.tracker.birth_of(index).map_or(0, |b| engine.nursery.cycle(b.clock));
-        loop {
-            let state = claim.state.load(Acquire);
-            if state & (DYING | CLOSED) != 0 {
-                return self.off_young(engine, core, index);
-            }
-            if born >= cycle {
-                core.young.push(index, |i| self.claim(i).map(|c| &c.next_young));
-                return;
-            }
-            // A free that comes first decides by the clock: see `death`.
-            let promoted = (state | PROMOTE | PROMOTED) & !YOUNG;
-            if claim.state.compare_exchange(state, promoted, AcqRel, Relaxed).is_ok() {
-                core.young_len.fetch_sub(1, Relaxed);
-                if core.terms().prompt {
-                    self.serve(engine, d, index);
-                } else {
-                    self.put_off(core, index);
-                }
-                return;
-            }
+        if born >= cycle && claim.state.load(Acquire) & (DYING | CLOSED) == 0 {
+            core.young.push(index, |i| self.claim(i).map(|c| &c.next_young));
+            return;
+        }
+        // A free that comes first decides by the clock: see `death`.
+        let promoted = self.raise(engine, d, index, claim, core.terms().prompt, |state| {
+            let young = state & (DYING | CLOSED) == 0;
+            young.then_some((state | PROMOTE | PROMOTED) & !YOUNG)
+        });
+        if promoted {
+            core.young_len.fetch_sub(1, Relaxed);
+        } else {
+            self.off_young(engine, core, index);
         }
     }
 }

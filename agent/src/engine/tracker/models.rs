@@ -31,7 +31,8 @@ fn birth(id: u64, address: usize) -> Birth {
 }
 
 fn death(id: u64) -> Death {
-    Death { seq: id + 1000, ns: id + 1100, clock: id + 1200, thread: id as u32 + 1300 }
+    let (clock, thread) = (id + 1200, id as u32 + 1300);
+    Death { seq: id + 1000, ns: id + 1100, clock, thread, stack: None }
 }
 
 /// A block's life; false if its birth was lost.

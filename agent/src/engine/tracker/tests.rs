@@ -25,7 +25,7 @@ fn birth(id: u64, address: usize) -> Birth {
 }
 
 fn death(seq: u64) -> Death {
-    Death { seq, ns: seq, clock: seq * 100, thread: 5 }
+    Death { seq, ns: seq, clock: seq * 100, thread: 5, stack: None }
 }
 
 type Collected = (Vec<(u32, Birth)>, Vec<(u32, Death)>);

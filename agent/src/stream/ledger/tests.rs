@@ -55,6 +55,7 @@ impl Bench {
             ns: self.engine.started_ns,
             clock: self.engine.header.clock.load(Relaxed),
             thread: 1,
+            stack: None,
         });
     }
 
@@ -194,7 +195,13 @@ fn a_full_table_thins_without_bias() {
         // What remains can die, and what was dropped is unknown.
         for i in 0..blocks {
             if let Some(taken) = b.engine.tracker.take(0x1000 + i * 16) {
-                b.engine.tracker.death(taken, || Death { seq: 0, ns: 0, clock: 0, thread: 0 });
+                b.engine.tracker.death(taken, || Death {
+                    seq: 0,
+                    ns: 0,
+                    clock: 0,
+                    thread: 0,
+                    stack: None,
+                });
             }
         }
         b.ledger.pass();

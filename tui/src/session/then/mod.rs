@@ -319,10 +319,14 @@ impl Then {
         self.sets.groups.get(group as usize).map_or(&NOTHING.allocated, |group| &group.window)
     }
 
-    /// What was allocated in it in all.
+    /// What a group, or all, allocated in the window of rates, and what of it was promoted.
     #[must_use]
-    pub fn window(&self) -> &Total {
-        &self.sets.whole.window
+    pub fn windows(&self, group: Option<u32>) -> (Total, Total) {
+        let of = match group {
+            Some(group) => self.sets.groups.get(group as usize),
+            None => Some(&self.sets.whole),
+        };
+        of.map_or_else(Default::default, |of| (of.window, of.survived))
     }
 
     /// What a group gained and lost in the range; `None` where that is not known.

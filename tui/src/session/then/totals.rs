@@ -15,6 +15,8 @@ pub struct OfGroup {
     pub totals: Totals,
     /// Allocated in the window of rates.
     pub window: Total,
+    /// What of it was promoted, in cycles that were over.
+    pub survived: Total,
     /// Of a range: born in it and alive at its end,
     pub gained: Total,
     /// alive at its beginning and dead by its end.
@@ -25,6 +27,7 @@ impl OfGroup {
     fn merge(&mut self, other: &Self) {
         self.totals.merge(&other.totals);
         self.window.merge(&other.window);
+        self.survived.merge(&other.survived);
         self.gained.merge(&other.gained);
         self.lost.merge(&other.lost);
     }
@@ -178,12 +181,14 @@ impl Sets {
             totals.allocated.add(one.weight);
         }
         let ranged = matches!(bounds.when, When::Range { .. });
+        let mut survived = false;
         if one.born_young && (born_in || !ranged) {
             let decided = one.promoted || one.died_us <= bounds.end_us;
             if bounds.counts(one.born_clock, decided) {
                 totals.minor.add(one.weight);
                 if one.promoted {
                     totals.promoted.add(one.weight);
+                    survived = true;
                 }
             }
         }
@@ -191,6 +196,9 @@ impl Sets {
             && let Some(group) = self.groups.get_mut(class as usize)
         {
             group.window.add(one.weight);
+            if survived {
+                group.survived.add(one.weight);
+            }
         }
         if ranged && let Some(group) = self.groups.get_mut(class as usize) {
             // Who was lost sight of is not known to be dead: it stays at both ends.

@@ -1,0 +1,115 @@
+//! The screens beside the callsites, in a pseudo-terminal and on real targets.
+
+use heaptop_tests::target::Target;
+use heaptop_tests::terminal::Terminal;
+
+fn nurseries() -> Target {
+    let env = [("HEAPTOP_PHASE", "0"), ("HEAPTOP_INTERVAL", "16K"), ("HEAPTOP_SEED", "7")];
+    let mut target = Target::start("fixture-nurseries", &[], &env);
+    target.wait_for("ready");
+    target
+}
+
+fn work(target: &mut Target, slices: usize) {
+    for _ in 0..slices {
+        target.say("go");
+        target.wait_for("quiet");
+    }
+}
+
+/// Waits for a line that has all of these.
+fn line(terminal: &Terminal, parts: &[&str]) -> String {
+    terminal.until(&format!("a line with {parts:?}"), |screen| {
+        screen.lines().find(|line| parts.iter().all(|part| line.contains(part))).map(str::to_owned)
+    })
+}
+
+#[test]
+fn promotion_of_a_real_target() {
+    let mut target = nurseries();
+    let mut terminal = Terminal::viewer(target.directory(), &[]);
+    terminal.wait_for("1 Callsites 2 Callers 4 Time 5 Promotion");
+    work(&mut target, 12);
+    terminal.press("5");
+    // Of the three one dies at once, one lives for a sixteenth of the nursery, one for four.
+    // Its row ends with the share that dies young.
+    terminal.until("who dies at once", |screen| {
+        let row = screen.lines().find(|line| line.contains("dies_at_once"))?;
+        (row.contains(" 99.") || row.contains(" 100 % ≥")).then_some(())
+    });
+    line(&terminal, &["waits_long", "100 %"]);
+    let briefly = line(&terminal, &["waits_briefly", " % ±"]);
+    assert!(
+        briefly.contains(" 6.") || briefly.contains(" 5.") || briefly.contains(" 7."),
+        "{briefly}"
+    );
+    // Most bytes were born of who dies at once: it is the first, and selected.
+    line(&terminal, &["── ", "dies_at_once: bytes that outlive so much allocation"]);
+    line(&terminal, &["nursery [ ] 2 MiB, as configured"]);
+    terminal.press("j");
+    line(&terminal, &["▸", "waits_"]);
+    terminal.press("]");
+    line(&terminal, &["nursery [ ] 4 MiB, what if"]);
+    line(&terminal, &["if 4 MiB ", " %"]);
+    terminal.press("[[[[[[[[");
+    line(&terminal, &["nursery [ ] 64 KiB, what if"]);
+    terminal.press("q");
+    assert_eq!(terminal.wait(), 0);
+}
+
+#[test]
+fn the_timeline_of_a_real_target_and_the_mouse_on_it() {
+    let mut target = nurseries();
+    work(&mut target, 1);
+    let mut terminal = Terminal::viewer(target.directory(), &[]);
+    terminal.press("4");
+    terminal.wait_for("in use since the start");
+    work(&mut target, 3);
+    line(&terminal, &["█ ", "waits_long", "MiB"]);
+    for curve in [" alloc/s", " promoted/s", " RSS"] {
+        line(&terminal, &[curve, " to ", "iB"]);
+    }
+    line(&terminal, &["others"]);
+    // In use is 2 MiB of one callsite, and some more: the axis says so.
+    line(&terminal, &["2.", " MiB ", "now"]);
+    // A moment can be asked about once some have passed since the viewer came.
+    let at = terminal.until("time to pass", |screen| {
+        let row = screen.lines().position(|line| line.contains("promoted/s"))?;
+        let ticks = ["|1 s", "|2 s", "|5 s", "|10 s", "|15 s", "|30 s"];
+        ticks.iter().any(|tick| screen.contains(tick)).then_some(row)
+    });
+    // A press on the chart, in columns and rows from one, as terminals tell it.
+    let row = at - 3;
+    terminal.press(&format!("\x1b[<0;40;{row}M\x1b[<0;40;{row}m"));
+    line(&terminal, &["in use since", " at ", " s"]);
+    terminal.press(&format!("\x1b[<0;40;{row}M\x1b[<32;70;{row}M\x1b[<0;70;{row}m"));
+    line(&terminal, &["in use since", " s to ", " s"]);
+    terminal.press("1");
+    line(&terminal, &[" s to ", " s of "]);
+    terminal.press("4P");
+    terminal.wait_for("peak");
+    terminal.press("\\");
+    line(&terminal, &["in use since", " now"]);
+    terminal.press("q");
+    assert_eq!(terminal.wait(), 0);
+}
+
+#[test]
+fn screens_are_reached_by_numbers_and_by_tab() {
+    let mut target = nurseries();
+    work(&mut target, 2);
+    let mut terminal = Terminal::viewer(target.directory(), &[]);
+    terminal.wait_for("all callsites");
+    terminal.press("2");
+    terminal.wait_for("in use, bytes");
+    terminal.press("\t");
+    terminal.wait_for("in use since the start");
+    terminal.press("\t");
+    terminal.wait_for("bytes that outlive so much allocation");
+    terminal.press("\x1b[Z");
+    terminal.wait_for("in use since the start");
+    terminal.press("1");
+    terminal.wait_for("all callsites");
+    terminal.press("q");
+    assert_eq!(terminal.wait(), 0);
+}

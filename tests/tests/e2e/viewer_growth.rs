@@ -85,6 +85,8 @@ fn a_leak_is_looked_at_closely() {
     terminal.wait_for("matching callsites");
     terminal.press("d");
     terminal.wait_for("reuse a buffer");
+    // Who frees is captured while it is looked at.
+    terminal.wait_for("of the bytes freed, by");
 }
 
 #[test]

@@ -35,7 +35,7 @@ impl Bench {
             id,
             address,
             size,
-            n_samples: size,
+            n_samples: size.max(1),
             ns: self.engine.started_ns + id,
             clock,
             stack: self.stack,

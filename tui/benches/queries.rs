@@ -8,7 +8,9 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use heaptop::app::{self, App, Message, Options};
-use heaptop::query::{self, Callsites, Column, Direction, Metric, NodeKey, Question, When};
+use heaptop::query::{
+    self, Callsites, Column, Direction, Grouping, Metric, NodeKey, Question, When,
+};
 use heaptop::session::names::{Named, Symbol};
 use heaptop::session::{Input, Session};
 use heaptop::view;
@@ -316,6 +318,17 @@ fn measure(stacks: u64) {
     ] {
         print(stacks, what, time(target, |t| t.go_on(250), |t, ()| ask(&t.session, &question)));
     }
+    for (what, group, sort) in [
+        ("functions, flat and cum", Grouping::Function, Column::InUseBytes),
+        ("functions by cum", Grouping::Function, Column::Cum),
+        ("files", Grouping::File, Column::InUseBytes),
+        ("crates and modules", Grouping::Crate, Column::InUseBytes),
+        ("size classes", Grouping::Size, Column::InUseBytes),
+        ("threads", Grouping::Thread, Column::InUseBytes),
+    ] {
+        let question = Question { group, ..sorted(sort) };
+        print(stacks, what, time(target, |t| t.go_on(250), |t, ()| ask(&t.session, &question)));
+    }
     let everything =
         time(target, |t| t.go_on(t.stacks), |t, ()| ask(&t.session, &Question::default()));
     print(stacks, "callsites after every callstack changed", everything);
@@ -362,6 +375,7 @@ fn measure(stacks: u64) {
         },
     );
     print(stacks, "callsites: draw alone", drawing);
+    frames(target, stacks);
     let share = (frame + hear).as_secs_f64() * REFRESHES;
     println!(
         "{stacks:>8} {:<44} {:>10.2} % of a core",
@@ -418,6 +432,42 @@ fn screens(stacks: u64, lives: usize) {
             .collect();
         keys.sort_unstable();
         print(stacks, &format!("{}: key to paint at 200,000 events/s", tab.name), keys[RUNS - 1]);
+    }
+}
+
+/// Frames of the screens of growth, four a second: what is made anew once a second is in one
+/// of four of them. The median and the longest.
+fn frames(target: &mut Target, stacks: u64) {
+    for (what, keys, size) in [
+        ("callsites with growth, 300x80", "", (300, 80)),
+        ("functions, 160x50", "t", (160, 50)),
+        ("crates and modules, 160x50", "ttt", (160, 50)),
+        ("size classes, 160x50", "tttt", (160, 50)),
+        ("threads, 160x50", "ttttt", (160, 50)),
+        ("leaks, 160x50", "7", (160, 50)),
+        ("details, 160x50", "d", (160, 50)),
+    ] {
+        let mut app = App::new(Options { color: true, ascii: false });
+        app.update(Message::Resize(size.0, size.1), &target.session);
+        app.update(Message::Refresh, &target.session);
+        for key in keys.chars() {
+            let key = KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE);
+            app.update(Message::Key(key), &target.session);
+        }
+        let backend = TestBackend::new(size.0, size.1);
+        let mut terminal = Terminal::new(backend).expect("a test backend does not fail");
+        let mut times: Vec<Duration> = (0..24)
+            .map(|_| {
+                target.go_on(250);
+                let start = Instant::now();
+                app.update(Message::Refresh, &target.session);
+                terminal.draw(|frame| view::draw(&app, frame)).expect("as above");
+                start.elapsed()
+            })
+            .collect();
+        times.sort_unstable();
+        let [median, longest] = [times[12], times[23]].map(|time| time.as_secs_f64() * 1e3);
+        println!("{stacks:>8} {what:<44} {median:>10.3} ms, at most {longest:.3} ms");
     }
 }
 
@@ -479,11 +529,18 @@ fn past(stacks: u64) {
 }
 
 fn main() {
-    // A part alone: `cargo bench -p heaptop --bench queries -- past`, `present` or `screens`.
+    // A part alone: `cargo bench -p heaptop --bench queries -- past`, `present`, `screens` or
+    // `growth`.
     let only = |part: &str| std::env::args().any(|argument| argument == part);
     if only("screens") {
         for (stacks, lives) in [(1_000, 100_000), (100_000, 100_000), (100_000, 1_000_000)] {
             screens(stacks, lives);
+        }
+        return;
+    }
+    if only("growth") {
+        for stacks in [10_000, 100_000] {
+            frames(&mut Target::new(stacks, stacks / STACKS_OF_A_SITE), stacks);
         }
         return;
     }

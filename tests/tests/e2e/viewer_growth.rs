@@ -1,11 +1,10 @@
 //! Leaks, details and groups on the demo, in a pseudo-terminal, by its own counters.
 
 use crate::demo;
-use heaptop_tests::binaries;
+use heaptop_tests::run::Run;
 use heaptop_tests::target::Target;
 use heaptop_tests::terminal::{Terminal, key};
 use heaptop_tests::truth::Truths;
-use std::process::Command;
 
 /// A demo that leaks, every byte of which is seen.
 fn leaking() -> Target {
@@ -16,7 +15,7 @@ fn leaking() -> Target {
 
 #[test]
 fn leaks_are_told_from_what_stays() {
-    let mut demo = leaking();
+    let demo = leaking();
     let mut terminal = Terminal::viewer(demo.directory(), &[]);
     terminal.wait_for("forget_session");
     terminal.press("7");
@@ -58,8 +57,8 @@ fn leaks_are_told_from_what_stays() {
 
 #[test]
 fn a_leak_is_looked_at_closely() {
-    let mut demo = leaking();
-    let mut terminal = Terminal::viewer(demo.directory(), &[]);
+    let demo = leaking();
+    let mut terminal = Terminal::start("heaptop", demo.directory(), &[], (60, 170));
     terminal.wait_for("forget_session");
     terminal.press("7");
     terminal.until("the leak in the first row", |screen| {
@@ -86,6 +85,8 @@ fn a_leak_is_looked_at_closely() {
     terminal.wait_for("matching callsites");
     terminal.press("d");
     terminal.wait_for("reuse a buffer");
+    // Who frees is captured while it is looked at.
+    terminal.wait_for("of the bytes freed, by");
 }
 
 #[test]
@@ -93,7 +94,7 @@ fn rows_are_grouped_and_columns_chosen() {
     let demo = leaking();
     let mut terminal = Terminal::viewer(demo.directory(), &[]);
     terminal.wait_for("forget_session");
-    terminal.press("t");
+    terminal.press("ts");
     // Who only calls has nothing of its own, and all that it calls.
     terminal.until("flat and cum of a caller", |screen| {
         let row = screen.lines().find(|line| line.contains("::log_in "))?;
@@ -133,13 +134,11 @@ fn groups_are_what_the_demo_counts() {
     let mut reports = Vec::new();
     let before = Truths::ask(&mut demo);
     for group in ["callsite", "function", "file", "crate", "size", "thread"] {
-        let output = Command::new(binaries::path("heaptop"))
-            .args(["report", "heaptop-demo", "--format", "json", "--top", "1000", "--group", group])
-            .env("HEAPTOP_DIR", demo.directory())
-            .output()
-            .expect("heaptop runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        let args =
+            ["report", "heaptop-demo", "--format", "json", "--top", "1000", "--group", group];
+        let ended = Run::of("heaptop", &args).directory(demo.directory()).to_end();
+        assert!(ended.status.success(), "{group}: {}", ended.stderr);
+        let json: serde_json::Value = serde_json::from_str(&ended.stdout).expect("it is JSON");
         reports.push((group, json));
     }
     let after = Truths::ask(&mut demo);

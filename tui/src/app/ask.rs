@@ -177,7 +177,7 @@ impl App {
 
     fn place(&mut self, session: &Session) {
         let page = usize::from(self.rooms().body);
-        let (leaks_page, width) = (self.leaks_rooms().rows, self.size.0);
+        let width = self.size.0;
         match self.stack.last_mut() {
             Some(Screen::Callsites(cursor)) => {
                 let Some(table) = &self.table else { return };
@@ -197,7 +197,7 @@ impl App {
             }
             Some(Screen::Columns { cursor }) => cursor.place(Column::ALL.len() - 1, page),
             Some(Screen::Promotion(_)) => self.place_promotion(session),
-            Some(Screen::Leaks(l)) => l.settle(leaks_page),
+            Some(Screen::Leaks(_)) => self.place_leaks(session),
             Some(Screen::Details(d)) => {
                 let lines = view::details::lines(d, width).len();
                 d.offset = d.offset.min(lines.saturating_sub(page));

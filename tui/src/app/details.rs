@@ -1,9 +1,10 @@
 //! The details of one callsite: what they remember, and what they ask.
 
-use super::App;
 use super::screens::Screen;
+use super::{App, Effect};
 use crate::query::{self, Label, NodeKey};
-use crate::session::Session;
+use crate::session::{Connection, Session};
+use heaptop_protocol::message::WantFreeStacks;
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -26,6 +27,20 @@ pub struct Details {
 const AGAIN_NS: u64 = 1_000_000_000;
 
 impl App {
+    /// Callstacks of frees cost the target something: they are wanted while details are
+    /// shown, and no longer.
+    pub(super) fn ask_for_frees(&mut self, session: &Session) -> Option<Effect> {
+        let connected = *session.connection() == Connection::Connected && self.file.is_none();
+        if !connected {
+            // Whoever comes back has to be asked again.
+            self.frees_wanted = false;
+            return None;
+        }
+        let on = self.stack.iter().any(|screen| matches!(screen, Screen::Details(_)));
+        let changed = std::mem::replace(&mut self.frees_wanted, on) != on;
+        changed.then(|| Effect::Send(WantFreeStacks { on }.into()))
+    }
+
     /// Opens the details of what is selected.
     pub(super) fn open_details(&mut self, session: &Session) {
         let selected = match self.screen() {

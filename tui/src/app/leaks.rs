@@ -119,6 +119,17 @@ impl App {
         }
     }
 
+    /// Size or selection have changed: asks for the rows that are seen by now.
+    pub(super) fn place_leaks(&mut self, session: &Session) {
+        let page = self.leaks_rooms().rows;
+        let Some(Screen::Leaks(l)) = self.stack.last_mut() else { return };
+        let Some(answer) = &l.answer else { return };
+        l.cursor.place(answer.len, page);
+        if !answer.covers(&(l.cursor.offset()..l.cursor.offset() + page)) {
+            self.ask_leaks(session);
+        }
+    }
+
     /// The lines of the leaks screen's parts.
     #[must_use]
     pub fn leaks_rooms(&self) -> LeaksRooms {
@@ -271,15 +282,13 @@ impl Leaks {
     pub(super) fn scroll(&mut self, to: impl Fn(usize) -> usize, page: usize) {
         let len = self.answer.as_ref().map_or(0, |answer| answer.len);
         self.cursor.go(to(self.cursor.index()), len, page);
+    }
+
+    /// The selection is that of the callsite that is selected, wherever it goes.
+    pub(super) fn pin(&mut self) {
         if let Some(key) = self.selected().map(|row| row.key) {
             self.cursor.follow(key.0);
         }
-    }
-
-    /// Size or rows have changed.
-    pub(super) fn settle(&mut self, page: usize) {
-        let len = self.answer.as_ref().map_or(0, |answer| answer.len);
-        self.cursor.place(len, page);
     }
 }
 

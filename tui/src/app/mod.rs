@@ -136,6 +136,8 @@ pub struct App {
     growth_base: GrowthBase,
     /// Marks that are made by the clock.
     automatic: leaks::Automatic,
+    /// Whether callstacks of frees were asked for.
+    frees_wanted: bool,
     /// A limit of bytes in use, for forecasts.
     limit: Option<u64>,
     /// What the system knows of the target's memory, while somebody looks.
@@ -213,6 +215,7 @@ impl App {
             left_group: None,
             growth_base: GrowthBase::default(),
             automatic: leaks::Automatic::default(),
+            frees_wanted: false,
             limit: None,
             system: None,
             passed_over: 0,

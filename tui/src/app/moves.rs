@@ -51,7 +51,13 @@ impl App {
                     p.pin();
                 }
             }
-            Some(Screen::Leaks(l)) => l.scroll(|at| to(at, leaks_page), leaks_page),
+            Some(Screen::Leaks(l)) => {
+                l.scroll(|at| to(at, leaks_page), leaks_page);
+                self.settle(session);
+                if let Some(Screen::Leaks(l)) = self.stack.last_mut() {
+                    l.pin();
+                }
+            }
             Some(Screen::Details(d)) => d.offset = to(d.offset, page),
             Some(Screen::Help { offset }) => *offset = to(*offset, page),
             Some(Screen::Timeline(t)) => t.scroll(|at| to(at, page)),

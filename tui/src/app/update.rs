@@ -59,10 +59,9 @@ impl App {
             }
             Message::Refresh => {
                 self.refresh(session);
-                if let Some(mark) = self.automatic_mark(session) {
-                    self.settle(session);
-                    return vec![mark];
-                }
+                let mark = self.automatic_mark(session);
+                self.settle(session);
+                return mark.into_iter().chain(self.ask_for_frees(session)).collect();
             }
             Message::System(memory) => self.system_is(memory),
             Message::Exported(Ok(path)) => self.say(format!("written: {}", path.display())),

@@ -26,6 +26,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
 /// Most callstacks, threads and live blocks that are told.
+const MOST_FREES: usize = 4;
 const MOST_STACKS: usize = 8;
 const MOST_THREADS: usize = 8;
 const MOST_BLOCKS: usize = 200;
@@ -259,7 +260,7 @@ pub fn details(session: &Session, when: When, key: NodeKey) -> Option<Details> {
         ages: sums.ages(),
         deaths: sums.deaths,
         freed_elsewhere: estimate::share(&sums.elsewhere, &sums.freed),
-        frees: None,
+        frees: frees(session, &members),
         by_realloc: estimate::share(&sums.by_realloc, &sums.born),
         blocks: living
             .into_iter()
@@ -420,6 +421,29 @@ fn stacks(session: &Session, numbers: &Numbers<'_>, group: u32, sight: Sight) ->
             in_use_bytes: estimate::bytes(&numbers.stack(stack).in_use, sight),
         })
         .collect()
+}
+
+/// Who frees blocks of these callstacks, put together by the whole path; `None` while nothing
+/// was told of it.
+fn frees(session: &Session, members: &[bool]) -> Option<Vec<FreeStack>> {
+    let book = session.book();
+    let mine = |stack: u32| members.get(stack as usize).is_some_and(|mine| *mine);
+    let (mut whole, mut by_path) = (Total::default(), FxHashMap::<&[u32], Total>::default());
+    for (_, freed, total) in session.frees().iter().filter(|(allocated, ..)| mine(*allocated)) {
+        whole.merge(total);
+        if let Some(stack) = book.stacks().get(freed as usize) {
+            by_path.entry(&stack.path).or_default().merge(total);
+        }
+    }
+    let mut stacks: Vec<_> = by_path.into_iter().collect();
+    stacks.sort_unstable_by_key(|(path, total)| (Reverse(total.bytes.sum.to_bits()), *path));
+    stacks.truncate(MOST_FREES);
+    let label = |node: &u32| book.nodes()[*node as usize].label.clone();
+    let of = |(path, total): (&[u32], Total)| FreeStack {
+        frames: path.iter().rev().map(label).collect(),
+        share: estimate::share(&total, &whole),
+    };
+    (whole.n > 0).then(|| stacks.into_iter().map(of).collect())
 }
 
 /// Lower end, value and upper end; `None` where a factor cannot be told from it.

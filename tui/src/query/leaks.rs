@@ -94,6 +94,13 @@ impl Leaks {
         self.rows.get(place.checked_sub(self.first)?)
     }
 
+    /// Whether of `places` every row is here that there is.
+    #[must_use]
+    pub fn covers(&self, places: &Range<usize>) -> bool {
+        let end = places.end.min(self.len);
+        places.start >= end || self.first <= places.start && end <= self.first + self.rows.len()
+    }
+
     /// Seconds that growth is over.
     #[must_use]
     pub const fn seconds(&self) -> f64 {

@@ -5,7 +5,7 @@ use crate::app::{Effect, Message};
 use crate::query::Grouping;
 use crate::session::fixture::Fixture;
 use crate::system::{Limit, Memory};
-use heaptop_protocol::message::{FromViewer, Mark};
+use heaptop_protocol::message::{FreeStack, FreeStacks, FromViewer, Mark};
 
 const SIZES: [(u16, u16); 4] = [(20, 5), (80, 24), (120, 40), (300, 80)];
 
@@ -178,4 +178,41 @@ fn a_class_is_entered_and_left() {
     assert_eq!(app.table().unwrap().rows[0].label.function, first);
     press(&mut app, &f.session, "ttt⏎");
     assert!(app.note().unwrap().contains("have no callers"), "{:?}", app.note());
+}
+
+/// Callstacks of frees are wanted while details are shown, and no longer; those that were
+/// told stand there.
+#[test]
+fn who_frees_is_asked_for_and_shown() {
+    let mut f = marked();
+    let mut app = run(&f.session, (120, 60), "");
+    let wanted = |app: &mut crate::app::App, f: &Fixture| {
+        let effects = app.update(Message::Refresh, &f.session);
+        let of = |effect: &Effect| match effect {
+            Effect::Send(FromViewer::WantFreeStacks(want)) => Some(want.on),
+            _ => None,
+        };
+        effects.iter().find_map(of)
+    };
+    assert_eq!(wanted(&mut app, &f), None);
+    press(&mut app, &f.session, "d");
+    assert_eq!(wanted(&mut app, &f), Some(true));
+    assert_eq!(wanted(&mut app, &f), None, "once");
+    assert!(text(&drawn(&app, (120, 60))).contains("callstacks of frees: –"));
+    let cache = f
+        .stack(&["main@orders/src/main.rs:12", "orders::cache::fill_cache@orders/src/cache.rs:88"]);
+    let clear =
+        f.stack(&["main@orders/src/main.rs:12", "orders::cache::clear@orders/src/cache.rs:99"]);
+    for _ in 0..30 {
+        let id = f.alloc(cache, 1024);
+        f.say(FreeStacks { frees: vec![FreeStack { id, stack: clear }] });
+        f.free(id);
+    }
+    f.pass(2.0);
+    assert_eq!(wanted(&mut app, &f), None);
+    let shown = text(&drawn(&app, (120, 60)));
+    assert!(shown.contains("of the bytes freed, by"), "{shown}");
+    assert!(shown.contains("orders::cache::clear"), "{shown}");
+    press(&mut app, &f.session, "⎋");
+    assert_eq!(wanted(&mut app, &f), Some(false));
 }

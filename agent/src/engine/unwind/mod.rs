@@ -233,7 +233,8 @@ pub fn with_stack<T>(
 ) -> T {
     #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
     if !FRAME_POINTERS.load(Relaxed)
-        && let Some(told) = memo::capture(mark, depth, thread, &then) {
+        && let Some(told) = memo::capture(mark, depth, thread, &then)
+    {
         return told;
     }
     with_any_stack(mark, depth, then)

@@ -300,31 +300,37 @@ impl<'a> Bytes<'a> {
             .into(),
             12 => Dropped { events: self.number() }.into(),
             13 => Stopped { reason: self.text() }.into(),
-            _ => Mark { at: self.moment(), label: self.text() }.into(),
+            14 => Mark { at: self.moment(), label: self.text() }.into(),
+            15 => Phase { at: self.moment(), name: self.text() }.into(),
+            16 => Context { at: self.moment(), label: self.text() }.into(),
+            _ => FreeStacks {
+                frees: self.many(6, |b| FreeStack { id: b.block(), stack: b.stack() }),
+            }
+            .into(),
         }
     }
 
     /// A payload as it may lie on the wire.
     fn raw(&mut self) -> Option<FromAgent> {
-        let kind = 1 + self.below(15) as u16;
+        let kind = 1 + self.below(19) as u16;
         let length = self.byte().into();
         FromAgent::read(&frame::Frame { kind, payload: self.take(length) }).ok()?
     }
 
     /// What the session hears next.
     pub fn input(&mut self) -> Option<Input> {
-        Some(match self.below(20) {
-            kind @ 0..15 => Input::Agent(self.message(kind)),
-            15 | 16 => Input::Names(
+        Some(match self.below(23) {
+            kind @ 0..18 => Input::Agent(self.message(kind)),
+            18 | 19 => Input::Names(
                 self.many(6, |b| Named { frame: b.frame(), symbols: b.many(4, Self::symbol) }),
             ),
-            17 => Input::Connection(match self.below(4) {
+            20 => Input::Connection(match self.below(4) {
                 0 => Connection::Connecting,
                 1 => Connection::Connected,
                 2 => Connection::Lost(self.text()),
                 _ => Connection::Ended(self.text()),
             }),
-            18 => Input::UnknownMessage,
+            21 => Input::UnknownMessage,
             _ => Input::Agent(self.raw()?),
         })
     }

@@ -10,7 +10,7 @@ mod seeds;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use heaptop::app::{App, Effect, Message, Options};
-use heaptop::query::{self, Column, Direction, Metric, Node, NodeKey, Question, When};
+use heaptop::query::{self, Column, Direction, Grouping, Metric, Node, NodeKey, Question, When};
 use heaptop::session::Session;
 use heaptop::session::figures::{Estimate, Ratio};
 use heaptop::session::sane::is_hostile;
@@ -119,6 +119,9 @@ fn ask(session: &Session, said: &mut Bytes<'_>) {
         descending: said.flag(),
         filter: filter.clone(),
         when,
+        group: Grouping::ALL[said.below(Grouping::ALL.len())],
+        within: None,
+        growth_from_ns: said.flag().then(|| said.time()),
     };
     let table = query::callsites(session, &question);
     assert!(table.rows.len() <= table.of && table.len == table.rows.len());
@@ -134,7 +137,9 @@ fn ask(session: &Session, said: &mut Bytes<'_>) {
         assert!(figures.trend.iter().all(|v| v.is_finite()));
     }
     let mut focus: Vec<NodeKey> = Vec::new();
-    if let Some(row) = table.rows.get(said.below(table.rows.len())) {
+    // What else rows are made by has no callers.
+    let site = question.group == Grouping::Callsite;
+    if let Some(row) = table.rows.get(said.below(table.rows.len())).filter(|_| site) {
         assert_eq!(query::find(session, row.key).as_ref(), Some(&row.label));
         focus.extend(said.flag().then_some(row.key));
     }

@@ -72,8 +72,9 @@ impl<'a> Keys<'a> {
         };
         let window = || {
             let mut sum = Total::default();
-            for &group in members {
-                sum.merge(&self.lately[group as usize]);
+            // A moment knows the groups that it has anything of.
+            for lately in members.iter().filter_map(|&group| self.lately.get(group as usize)) {
+                sum.merge(lately);
             }
             sum
         };
@@ -119,7 +120,7 @@ impl<'a> Keys<'a> {
             Column::Trend => self
                 .growth
                 .as_ref()
-                .map(|growth| members.iter().map(|&group| growth[group as usize]).sum()),
+                .map(|growth| members.iter().filter_map(|&group| growth.get(group as usize)).sum()),
         }
     }
 }

@@ -7,28 +7,41 @@
 use crate::{clean, path};
 use heaptop_protocol::estimate::Interval;
 use heaptop_speed::loops::BLOCK_BYTES;
+use heaptop_speed::programs::PROGRAMS;
 use std::process::Command;
 
 const SHORT: u64 = 20_000;
 const LONG: u64 = 60_000;
 
-/// Instructions that one step of a loop takes.
-fn a_step(program: &str, work: &str, settings: &[(&str, &str)]) -> f64 {
-    let count = |steps: u64| {
-        let mut command = Command::new("valgrind");
-        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-        // Only what goes on in the loop itself.
-        command.args(["--toggle-collect=*measured_*"]);
-        command.arg(path(program)).args([work, &steps.to_string()]);
-        clean(&mut command, settings);
-        let told = match command.output() {
-            Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
-            Err(why) => panic!("valgrind does not run ({why}): apt-get install valgrind"),
-        };
-        let number = told.lines().find_map(|line| line.split("Collected : ").nth(1));
-        number.and_then(|n| n.trim().parse::<f64>().ok()).unwrap_or_else(|| panic!("{told}"))
+type Settings<'a> = &'a [(&'a str, &'a str)];
+
+/// Instructions of a run of so many steps, of all threads; `within`: only in functions
+/// of such a name.
+fn count(program: &str, work: &str, steps: u64, settings: Settings<'_>, within: &[&str]) -> f64 {
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    command.args(within.iter().map(|name| format!("--toggle-collect={name}")));
+    command.arg(path(program)).args([work, &steps.to_string()]);
+    clean(&mut command, settings);
+    let told = match command.output() {
+        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Err(why) => panic!("valgrind does not run ({why}): apt-get install valgrind"),
     };
+    let number = told.lines().find_map(|line| line.split("Collected : ").nth(1));
+    number.and_then(|n| n.trim().parse::<f64>().ok()).unwrap_or_else(|| panic!("{told}"))
+}
+
+/// Instructions that one step of a loop takes.
+fn a_step(program: &str, work: &str, settings: Settings<'_>) -> f64 {
+    let count = |steps| count(program, work, steps, settings, &["*measured_*"]);
     (count(LONG) - count(SHORT)) / (LONG - SHORT) as f64
+}
+
+/// Instructions of one turn of a whole program, the agent's thread included; not what
+/// either does once, at its start.
+fn a_turn(program: &str, name: &str, settings: Settings<'_>) -> f64 {
+    let count = |turns| count(program, name, turns, settings, &[]);
+    (count(3) - count(1)) / 2.0
 }
 
 /// Prints the table.
@@ -51,5 +64,23 @@ pub fn table() {
         let with = a_step("wrapped", &work, &settings);
         let without = a_step("wrapped", &work, &[("HEAPTOP", "dormant")]);
         println!("{depth:<10} {:>8.0}", (with - without) / sampled);
+    }
+    println!("\nwhole programs, the agent's thread included, over the bare one of two threads");
+    println!(
+        "{:<12} {:>12} {:>12} {:>12} {:>12} {:>12}",
+        "program", "one thread", "off", "no samples", "512 KiB", "32 KiB"
+    );
+    for (name, _) in PROGRAMS {
+        let bare = a_turn("plain", name, &threaded);
+        print!("{name:<12} {:>12.4}", a_turn("plain", name, &[]) / bare);
+        for setting in [
+            ("HEAPTOP", "off"),
+            ("HEAPTOP", "dormant"),
+            ("HEAPTOP_INTERVAL", "512K"),
+            ("HEAPTOP_INTERVAL", "32K"),
+        ] {
+            print!(" {:>12.4}", a_turn("wrapped", name, &[setting]) / bare);
+        }
+        println!();
     }
 }

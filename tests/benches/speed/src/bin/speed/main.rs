@@ -1,7 +1,7 @@
 //! What heaptop costs, and what its peers cost, in ratios of one run.
 //!
 //! ```text
-//! counts     instructions of one malloc, free and realloc, by callgrind
+//! counts     instructions of one malloc, free and realloc, and of programs, by callgrind
 //! times      nanoseconds of loops, both allocators in one process
 //! programs   CPU time of whole programs, and of the same under the peers
 //! ```

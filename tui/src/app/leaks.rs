@@ -26,7 +26,13 @@ pub struct Leaks {
     pub answer: Option<Answer>,
     /// What growth is counted from: the mark's name.
     pub base: Option<String>,
+    /// What the answer depends on: the filter, from when on growth is counted, and which
+    /// callstacks are one callsite.
+    asked: (String, Option<u64>, u64),
 }
+
+/// The present is made anew so often, in nanoseconds: see [`Session::lately`].
+const AGAIN_NS: u64 = 1_000_000_000;
 
 /// Marks that are made by the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -99,6 +105,18 @@ impl App {
         let (paused, question) = (self.paused, &self.question);
         let Some(Screen::Leaks(l)) = self.stack.first_mut() else { return };
         let from = base.as_ref().map(|(at, _)| *at);
+        let asked = (question.filter.clone(), from, session.book().regrouped());
+        let fresh = |answer: &Answer| {
+            let seen = l.cursor.offset()..l.cursor.offset() + page;
+            let again = answer.to_ns.saturating_add(AGAIN_NS);
+            question.when == When::Now
+                && (answer.to_ns..again).contains(&session.now_ns())
+                && answer.covers(&seen)
+        };
+        if !paused && asked == l.asked && l.answer.as_ref().is_some_and(fresh) {
+            return;
+        }
+        l.asked = asked;
         let list = LeakList::ask(session, question.when, from, &question.filter);
         let answer = list.map(|list| {
             l.cursor.settle(list.len(), |id| list.position(NodeKey(id)), page);

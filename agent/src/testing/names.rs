@@ -184,7 +184,7 @@ mod tests {
     fn names_are_written_as_in_the_source() {
         let of = |name: &str| demangled(name);
         assert_eq!(
-            of("_ZN5alloc7raw_vec19RawVec$LT$T$GT$4grow17h0123456789abcdefE"),
+            of("_ZN5alloc7raw_vec15RawVec$LT$T$GT$4grow17h0123456789abcdefE"),
             "alloc::raw_vec::RawVec<T>::grow"
         );
         assert_eq!(of("malloc"), "malloc");

@@ -15,7 +15,7 @@ fn viewer() -> (Target, Terminal) {
 /// What a whole screen of these columns shows at its edges.
 fn is_whole(screen: &str, columns: usize) -> bool {
     let lines: Vec<&str> = screen.lines().collect();
-    let first = lines.first().is_some_and(|line| line.starts_with(" heaptop  heaptop-demo"));
+    let first = lines.first().is_some_and(|line| line.contains(" heaptop-demo · pid "));
     let rule = lines.iter().any(|line| line.chars().filter(|c| *c == '─').count() == columns);
     let last = lines.last().is_some_and(|line| line.contains("q quit"));
     first && rule && last && screen.contains("fill_cache") && screen.contains("1 Callsites")

@@ -5,12 +5,12 @@
 //! for a snapshot and keeps what it is told. So a snapshot holds what a viewer that
 //! comes now would see, and there is no second way to tell it.
 
-use crate::engine::{Engine, domain, sys};
+use crate::engine::{Engine, domain};
 use crate::stream::record;
 use heaptop_protocol::VERSION;
 use heaptop_protocol::frame::Reader;
 use heaptop_protocol::message::{FromAgent, FromViewer, MAGIC, ViewerHello, WantSnapshot};
-use heaptop_protocol::recording::{self, By, Ended, InRecording, PLAIN, RAW, Recorded};
+use heaptop_protocol::recording::{self, Ended, InRecording, PLAIN, RAW};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -58,16 +58,7 @@ pub fn snapshot(mut writer: impl Write) -> Result<(), SnapshotError> {
 
 fn packed(path: &std::path::Path) -> io::Result<Vec<u8>> {
     let mut frames = Vec::new();
-    let mut add = |said: InRecording| said.write(&mut frames);
-    let mut fits = add(Recorded {
-        by: By::Agent,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        pid: std::process::id(),
-        started_unix_ns: sys::unix_ns(),
-        part: 0,
-        sealed: false,
-    }
-    .into());
+    let mut fits = record::File::about().write(&mut frames);
     fits &= told(path, &mut frames)?;
     let how = "a snapshot ends here; the target goes on".to_owned();
     fits &= InRecording::from(Ended { how, target_lives: true }).write(&mut frames);

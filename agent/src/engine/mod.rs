@@ -272,10 +272,10 @@ impl Engine {
         }
     }
 
-    /// The books are done with entry `index`.
-    pub fn release(&self, index: u32) {
+    /// The books are done with entry `index`, that of `birth`.
+    pub fn release(&self, index: u32, birth: &tracker::Birth) {
         // One without samples is not counted among the living any more: `drop_block`.
-        if self.tracker.birth_of(index).is_some_and(|b| b.n_samples > 0) {
+        if birth.n_samples > 0 {
             self.tracker.forget(index);
         }
         if self.profiles().is_none_or(|profiles| profiles.books_done(self, index)) {

@@ -339,7 +339,7 @@ impl Ledger {
         let tracker = &self.engine.tracker;
         let (Some(b), Some(d)) = (tracker.birth_of(index), tracker.death_of(index)) else { return };
         let was_major = self.engine.tracker.died_major(index);
-        self.engine.release(index);
+        self.engine.release(index, &b);
         // One without samples was thinned out of the books, and a profile had it still.
         if b.id < self.forget_before || b.n_samples == 0 {
             return;

@@ -429,10 +429,14 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Heaptop<A> {
 
     #[inline]
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        let reached = hook::spend(new_size);
-        if reached || hook::may_hold(ptr as usize) {
+        // Two branches: of one for both the compiler makes a sum of flags.
+        if hook::spend(new_size) {
             // SAFETY: as above.
-            return unsafe { self.realloc_slow(ptr, layout, new_size, reached) };
+            return unsafe { self.realloc_slow(ptr, layout, new_size, true) };
+        }
+        if hook::may_hold(ptr as usize) {
+            // SAFETY: as above.
+            return unsafe { self.realloc_slow(ptr, layout, new_size, false) };
         }
         // SAFETY: as above.
         unsafe { self.inner.realloc(ptr, layout, new_size) }

@@ -65,6 +65,7 @@ impl App {
     /// Asks the question of the lowest screen.
     pub(super) fn ask_lowest(&mut self, session: &Session) {
         match self.stack.first().map(Screen::place) {
+            Some(Place::Flame) => self.ask_flame(session),
             Some(Place::Timeline) => self.ask_timeline(session),
             Some(Place::Promotion) => self.ask_promotion(session),
             Some(Place::Leaks) => self.ask_leaks(session),
@@ -77,6 +78,7 @@ impl App {
         match self.shown() {
             Screen::Callsites(_) => self.table.is_some(),
             Screen::Callers(c) => c.tree.is_some(),
+            Screen::Flame(f) => f.answer.is_some(),
             Screen::Timeline(t) => t.answer.is_some(),
             Screen::Promotion(p) => p.answer.is_some(),
             Screen::Leaks(l) => l.answer.is_some(),
@@ -93,6 +95,7 @@ impl App {
         }
         for screen in &mut self.lowest {
             match screen {
+                Screen::Flame(f) => f.answer = None,
                 Screen::Timeline(t) => t.answer = None,
                 Screen::Promotion(p) => p.answer = None,
                 Screen::Leaks(l) => l.answer = None,
@@ -196,6 +199,7 @@ impl App {
                 cursor.settle(rows.len(), find, page);
             }
             Some(Screen::Columns { cursor }) => cursor.place(Column::ALL.len() - 1, page),
+            Some(Screen::Flame(_)) => self.place_flame(),
             Some(Screen::Promotion(_)) => self.place_promotion(session),
             Some(Screen::Leaks(_)) => self.place_leaks(session),
             Some(Screen::Details(d)) => {
@@ -223,6 +227,9 @@ impl App {
     }
 
     pub(super) fn request(&self, session: &Session) -> Request {
+        if let Screen::Flame(flame) = self.shown() {
+            return Request::of_flame(session, &self.flame_question(flame), !flame.upward);
+        }
         let (focus, direction, crumbs): (&[NodeKey], _, _) = match self.shown() {
             Screen::Callers(c) => (&c.focus, c.direction, c.crumbs.clone()),
             _ => (&[], Direction::Callers, Vec::new()),
@@ -244,6 +251,9 @@ impl App {
                 .rows
                 .get(c.cursor.index())
                 .map(|row| export::node_text(&row.label, &row.cum, &row.flat, self.metric)),
+            Screen::Flame(f) => f
+                .selected()
+                .map(|bar| export::node_text(&bar.label, &bar.cum, &bar.flat, self.metric)),
             Screen::Promotion(p) => p.selected().map(export::promotion_text),
             Screen::Leaks(l) => l.selected().map(export::leak_text),
             Screen::Timeline(t) => t.selected().map(export::series_text),

@@ -46,8 +46,17 @@ pub enum Action {
     SortDirection,
     /// Counts the next metric.
     Metric,
-    /// Callers or callees.
+    /// Callers or callees; the root on top, or at the bottom.
     Invert,
+    /// Starts typing what is looked for.
+    Find,
+    /// To the next frame that has it, or the one before.
+    NextMatch {
+        /// The next one.
+        forward: bool,
+    },
+    /// A screen of its own that stands still.
+    Freeze,
     /// Pauses the screen.
     Pause,
     /// Holds the order of rows.
@@ -123,6 +132,8 @@ pub enum Place {
     Callsites,
     /// The callers.
     Callers,
+    /// Callstacks as frames.
+    Flame,
     /// The target over time.
     Timeline,
     /// What survives the nursery.
@@ -156,6 +167,7 @@ const fn tab(place: Place, key: char, name: &'static str) -> Tab {
 pub const TABS: &[Tab] = &[
     tab(Place::Callsites, '1', "Callsites"),
     tab(Place::Callers, '2', "Callers"),
+    tab(Place::Flame, '3', "Flame"),
     tab(Place::Timeline, '4', "Time"),
     tab(Place::Promotion, '5', "Promotion"),
     tab(Place::Leaks, '7', "Leaks"),
@@ -168,6 +180,7 @@ impl Place {
         match self {
             Self::Callsites => "callsites",
             Self::Callers => "callers",
+            Self::Flame => "flame",
             Self::Timeline => "time",
             Self::Promotion => "promotion",
             Self::Leaks => "leaks",
@@ -206,12 +219,19 @@ const fn char(c: char) -> Key {
 
 use KeyCode::{BackTab, Backspace, Down, End, Enter, Esc, Home, Left, PageDown, PageUp, Right, Up};
 /// All but the help.
-pub const SCREENS: &[Place] =
-    &[Place::Callsites, Place::Callers, Place::Timeline, Place::Promotion, Place::Leaks];
+pub const SCREENS: &[Place] = &[
+    Place::Callsites,
+    Place::Callers,
+    Place::Flame,
+    Place::Timeline,
+    Place::Promotion,
+    Place::Leaks,
+];
 /// Those, and the details of what they show.
 const PANES: &[Place] = &[
     Place::Callsites,
     Place::Callers,
+    Place::Flame,
     Place::Timeline,
     Place::Promotion,
     Place::Leaks,
@@ -220,6 +240,7 @@ const PANES: &[Place] = &[
 const EVERYWHERE: &[Place] = &[
     Place::Callsites,
     Place::Callers,
+    Place::Flame,
     Place::Timeline,
     Place::Promotion,
     Place::Leaks,
@@ -240,6 +261,9 @@ const LOWEST: &[Place] = &[Place::Callsites, Place::Timeline, Place::Promotion, 
 const COLUMNS: &[Place] = &[Place::Columns];
 const SITES: &[Place] = &[Place::Callsites];
 const TREE: &[Place] = &[Place::Callers];
+const FLAME: &[Place] = &[Place::Flame];
+/// Where one metric is counted.
+const COUNTED: &[Place] = &[Place::Callers, Place::Flame];
 const SURVIVORS: &[Place] = &[Place::Promotion];
 const HELP: &[Place] = &[Place::Help];
 
@@ -263,6 +287,8 @@ pub const BINDINGS: &[Binding] = bindings! {
     [Code(Enter)] "Enter" "callers" ROWS Drill "who calls the selected callsite";
     [Code(Enter)] "Enter" "details" LEAKS Details "look at the selected callsite closely";
     [Code(Enter)] "Enter" "focus" TREE Drill "make the selected frame the focus";
+    [Code(Enter)] "Enter" "zoom" FLAME Drill "give the selected frame all the width; once more: zoom out";
+    [Code(Esc), Code(Backspace)] "Esc, Backspace" "zoom out" FLAME Back "zoom out, or take the filter away";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" TREE Back "back to where you came from";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" CLOSELY Back "back to where you came from";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "" LOWEST Back "leave the class, or take the filter away";
@@ -282,7 +308,12 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('A')] "A" "auto marks" LEAKS Automatic "mark every 1, 5, 15 or 60 minutes by itself, or not any more";
     [char('L')] "L" "limit" LEAKS Limit "set a limit of bytes in use, for the forecast";
     [char('i')] "i" "invert" TREE Invert "callers of the focus, or what it calls";
-    [char('m')] "m" "metric" TREE Metric "count in use, allocated, promoted or short-lived";
+    [char('i')] "i" "invert" FLAME Invert "icicle or flame: the root on top, or at the bottom";
+    [char('f')] "f" "find" FLAME Find "mark the frames whose names have a text, and say how much goes through them";
+    [char('n')] "n" "" FLAME NextMatch{forward: true} "to the next of them";
+    [char('N')] "N" "" FLAME NextMatch{forward: false} "to the one before";
+    [char('z')] "z" "freeze" FLAME Freeze "stay at this moment while the target goes on";
+    [char('m')] "m" "metric" COUNTED Metric "count in use, allocated, promoted or short-lived";
     [char('m')] "m" "" SITES Metric "what an export counts";
     [char('[')] "[" "nursery" SURVIVORS Nursery{larger: false} "what a smaller nursery would promote";
     [char(']')] "]" "" SURVIVORS Nursery{larger: true} "what a larger nursery would promote";
@@ -305,6 +336,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('q')] "q" "quit" EVERYWHERE Quit "quit; the target goes on";
     [char('1')] "1" "" EVERYWHERE Go(Place::Callsites) "callsites: who holds the heap";
     [char('2')] "2" "" EVERYWHERE Go(Place::Callers) "callers of the selected callsite";
+    [char('3')] "3" "" EVERYWHERE Go(Place::Flame) "flamegraph: where in the program the bytes come from";
     [char('4')] "4" "" EVERYWHERE Go(Place::Timeline) "the target over time";
     [char('5')] "5" "" EVERYWHERE Go(Place::Promotion) "who survives the nursery, and who dies young";
     [char('7')] "7" "" EVERYWHERE Go(Place::Leaks) "leaks: what is old, what grew, and when a limit is reached";
@@ -320,6 +352,8 @@ pub const BINDINGS: &[Binding] = bindings! {
     [Code(Right), char('l')] "Right, l" "" SITES Right "columns that found no room";
     [Code(Left), char('h')] "Left, h" "" TREE Left "close the branch, or go to its parent";
     [Code(Right), char('l')] "Right, l" "" TREE Right "open the branch, or go to its first child";
+    [Code(Left), char('h')] "Left, h" "" FLAME Left "to the frame beside it";
+    [Code(Right), char('l')] "Right, l" "" FLAME Right "to the frame beside it";
     [char('y')] "y" "" SCREENS Copy "copy the selected row";
     [char('r')] "r" "" SCREENS Reset "everything as at the start";
     [Control('z')] "^Z" "" EVERYWHERE Suspend "suspend; fg comes back";

@@ -8,7 +8,7 @@
 //! large answers only what is near to the screen is asked for, and all of it when
 //! the screen is paused: what is scrolled or opened then was held already.
 //!
-//! Screens are a stack: callsites, the timeline or promotion at the bottom, callers
+//! Screens are a stack: callsites, the flamegraph, the timeline … at the bottom, callers
 //! above, one for each drill, the help on top. There are no flags for what is shown. The
 //! others of the lowest wait beside it, and so do callers that were left: each keeps its
 //! cursor, and its last answer, until it is shown again.
@@ -28,6 +28,7 @@ mod columns;
 mod commands;
 pub mod cursor;
 pub mod details;
+pub mod flame;
 pub mod keys;
 pub mod leaks;
 mod moves;
@@ -196,6 +197,8 @@ pub enum Typed {
     Mark,
     /// A limit of bytes in use.
     Limit,
+    /// What is looked for; it was this before.
+    Find(String),
 }
 
 impl App {
@@ -412,15 +415,16 @@ impl App {
                 self.screen(),
                 Screen::Help { .. }
                     | Screen::Columns { .. }
+                    | Screen::Flame(_)
                     | Screen::Timeline(_)
                     | Screen::Leaks(_)
                     | Screen::Details(_)
             ),
             total: matches!(
                 self.screen(),
-                Screen::Callsites(_) | Screen::Promotion(_) | Screen::Leaks(_)
+                Screen::Callsites(_) | Screen::Flame(_) | Screen::Promotion(_) | Screen::Leaks(_)
             ),
-            crumbs: matches!(self.screen(), Screen::Callers(_)),
+            crumbs: matches!(self.screen(), Screen::Callers(_) | Screen::Flame(_)),
             panel: matches!(self.screen(), Screen::Promotion(_)),
         };
         rooms::divide(self.size.0, self.size.1, wishes)

@@ -40,6 +40,13 @@ impl App {
                 let Callers { rows, cursor, .. } = &mut **c;
                 cursor.select(to(cursor.index(), page), rows.len(), |i| rows[i].path, page);
             }
+            Some(Screen::Flame(f)) => {
+                let last = f.rows().saturating_sub(1);
+                let row = f.selected().map_or(0, |bar| bar.row);
+                let at = if f.upward { last - row.min(last) } else { row };
+                let to = to(at, page).min(last);
+                f.climb((to > at) != f.upward, to.abs_diff(at), page);
+            }
             Some(Screen::Columns { cursor }) => {
                 let len = Column::ALL.len() - 1;
                 cursor.go(to(cursor.index(), page), len, page);
@@ -80,7 +87,7 @@ impl App {
             Screen::Promotion(p) => Some(&mut p.cursor),
             Screen::Leaks(l) => Some(&mut l.cursor),
             Screen::Timeline(t) => Some(&mut t.cursor),
-            Screen::Details(_) | Screen::Help { .. } => None,
+            Screen::Flame(_) | Screen::Details(_) | Screen::Help { .. } => None,
         }
     }
 
@@ -101,6 +108,14 @@ impl App {
             }
             MouseEventKind::Down(MouseButton::Left) => {
                 let rooms = self.rooms();
+                if matches!(self.screen(), Screen::Flame(_)) {
+                    let line = event.row.checked_sub(rooms.above_body());
+                    if let Some(line) = line.filter(|line| *line < rooms.body) {
+                        self.point_at_frame(event.column, line.into(), session);
+                    }
+                    self.dirty = true;
+                    return;
+                }
                 let heading = rooms.heading > 0 && event.row + 1 == rooms.above_body();
                 if heading && matches!(self.screen(), Screen::Callsites(_)) {
                     return self.sort_at(event.column, session);
@@ -142,6 +157,7 @@ impl App {
                 self.passed_over = (self.passed_over + 1).min(last);
             }
             Some(Screen::Callsites(_)) => self.passed_over = self.passed_over.saturating_sub(1),
+            Some(Screen::Flame(f)) => f.along(right, page),
             Some(Screen::Callers(c)) => {
                 let Callers { rows, cursor, opened, tree, .. } = &mut **c;
                 let at = cursor.index();
@@ -257,7 +273,10 @@ impl App {
             Screen::Leaks(l) => l.selected().map(|row| (row.key, row.label.clone())),
             Screen::Details(d) => Some((d.key, d.label.clone())),
             Screen::Timeline(t) => t.selected().map(|s| (s.key, s.label.clone())),
-            Screen::Callers(_) | Screen::Columns { .. } | Screen::Help { .. } => None,
+            Screen::Callers(_)
+            | Screen::Flame(_)
+            | Screen::Columns { .. }
+            | Screen::Help { .. } => None,
         }
     }
 
@@ -273,6 +292,9 @@ impl App {
             && self.question.group != Grouping::Callsite
         {
             return self.go_into(session);
+        }
+        if matches!(self.screen(), Screen::Flame(_)) {
+            return self.zoom_in(session);
         }
         let next = match self.screen() {
             Screen::Callers(c) => c.drilled(c.cursor.index()),
@@ -319,7 +341,7 @@ impl App {
         if self.close_columns() {
             return self.come_back(session);
         }
-        if self.stack.len() == 1 && self.leave_class(session) {
+        if self.stack.len() == 1 && (self.zoom_out(session) || self.leave_class(session)) {
             return;
         }
         if self.stack.len() > 1 {

@@ -2,6 +2,7 @@
 
 use super::cursor::Cursor;
 use super::details::Details;
+use super::flame::Flame;
 use super::keys::Place;
 use super::leaks::Leaks;
 use super::promotion::Promotion;
@@ -16,6 +17,8 @@ pub enum Screen {
     Callsites(Cursor),
     /// Callers or callees of a focus.
     Callers(Box<Callers>),
+    /// Callstacks as frames.
+    Flame(Box<Flame>),
     /// The target over time.
     Timeline(Box<Timeline>),
     /// What survives the nursery.
@@ -41,9 +44,10 @@ impl Screen {
     pub(super) const NONE: Self = Self::Help { offset: 0 };
 
     /// Those that others lie on. There is one of each: the first is shown at the start.
-    pub(super) fn lowest() -> [Self; 4] {
+    pub(super) fn lowest() -> [Self; 5] {
         [
             Self::Callsites(Cursor::default()),
+            Self::Flame(Box::default()),
             Self::Timeline(Box::default()),
             Self::Promotion(Box::default()),
             Self::Leaks(Box::default()),
@@ -62,6 +66,7 @@ impl Screen {
         match self {
             Self::Callsites(_) => Place::Callsites,
             Self::Callers(_) => Place::Callers,
+            Self::Flame(_) => Place::Flame,
             Self::Timeline(_) => Place::Timeline,
             Self::Promotion(_) => Place::Promotion,
             Self::Leaks(_) => Place::Leaks,

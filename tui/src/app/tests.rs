@@ -60,6 +60,7 @@ fn selected(app: &App) -> String {
         Screen::Promotion(promotion) => promotion.selected().unwrap().label.function.to_string(),
         Screen::Leaks(leaks) => leaks.selected().unwrap().label.function.to_string(),
         Screen::Details(details) => details.label.function.to_string(),
+        Screen::Flame(flame) => flame.selected().unwrap().label.function.to_string(),
         Screen::Timeline(_) | Screen::Columns { .. } | Screen::Help { .. } => String::new(),
     }
 }

@@ -181,6 +181,10 @@ impl App {
                 self.ask(session);
             }
             Action::Invert => {
+                if let Some(Screen::Flame(f)) = self.stack.last_mut() {
+                    f.upward = !f.upward;
+                    return Vec::new();
+                }
                 if let Some(Screen::Callers(c)) = self.stack.last_mut() {
                     c.direction = match c.direction {
                         Direction::Callers => Direction::Callees,
@@ -190,6 +194,15 @@ impl App {
                 }
                 self.ask(session);
             }
+            Action::Find => {
+                if let Screen::Flame(f) = self.screen() {
+                    let before = f.search.clone();
+                    let input = Input::new(before.clone());
+                    self.prompt = Some(Prompt { input, kind: Typed::Find(before) });
+                }
+            }
+            Action::NextMatch { forward } => self.next_match(forward),
+            Action::Freeze => self.freeze(session),
             Action::Pause => self.pause(session),
             Action::Hold => {
                 self.order_held = !self.order_held;
@@ -321,6 +334,7 @@ impl App {
         if let Some(cursor) = self.cursor() {
             cursor.reset();
         }
+        self.reset_flame();
         if let Some(Screen::Callers(c)) = self.stack.last_mut() {
             c.direction = Direction::Callers;
             c.opened.clear();
@@ -339,14 +353,18 @@ impl App {
                 match kind {
                     Typed::Mark => return self.mark(input.value(), session),
                     Typed::Limit => self.set_limit(input.value()),
-                    Typed::Filter(_) => {}
+                    Typed::Filter(_) | Typed::Find(_) => {}
                 }
             }
             KeyCode::Esc => {
                 let Some(Prompt { kind, .. }) = self.prompt.take() else { return Vec::new() };
-                if let Typed::Filter(before) = kind {
-                    self.question.filter = before;
-                    self.ask(session);
+                match kind {
+                    Typed::Filter(before) => {
+                        self.question.filter = before;
+                        self.ask(session);
+                    }
+                    Typed::Find(before) => self.look_for(&before, session),
+                    Typed::Mark | Typed::Limit => {}
                 }
             }
             KeyCode::Char(_)
@@ -359,7 +377,7 @@ impl App {
         Vec::new()
     }
 
-    /// The filter works while it is typed.
+    /// A filter, and what is looked for, work while they are typed.
     fn filter_typed(&mut self, session: &Session) {
         self.dirty = true;
         if let Some(prompt) = &self.prompt
@@ -368,6 +386,10 @@ impl App {
         {
             self.question.filter = prompt.input.value().to_owned();
             self.ask(session);
+        }
+        if let Some(Prompt { input, kind: Typed::Find(_) }) = &self.prompt {
+            let text = input.value().to_owned();
+            self.look_for(&text, session);
         }
     }
 }

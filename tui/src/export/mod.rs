@@ -14,7 +14,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::query::{
-    self, Direction, Label, LeakRow, Metric, NodeKey, PromotionRow, Row, Series, When,
+    self, Direction, FlameQuestion, Label, LeakRow, Metric, NodeKey, PromotionRow, Row, Series,
+    When,
 };
 use crate::session::Session;
 use crate::session::figures::Estimate;
@@ -49,6 +50,8 @@ pub struct Request {
     pub lost: u64,
     /// Stacks with their weights, root first.
     pub stacks: Vec<(Vec<Label>, f64)>,
+    /// The root is on top.
+    pub icicle: bool,
 }
 
 impl Request {
@@ -64,6 +67,16 @@ impl Request {
         crumbs: Vec<Label>,
     ) -> Self {
         let whole = query::tree(session, when, focus, direction, metric, filter, |_| false);
+        Self {
+            focus: crumbs,
+            total: whole.map_or(Estimate::Unknown, |node| node.cum),
+            stacks: query::stacks(session, when, focus, direction, metric, filter),
+            ..Self::of_nothing(session, when, metric, filter)
+        }
+    }
+
+    /// What is told of the target, without any stacks.
+    fn of_nothing(session: &Session, when: When, metric: Metric, filter: &str) -> Self {
         let (hello, losses) = (session.hello(), session.losses());
         let at_ns = match when {
             When::Now => session.now_ns(),
@@ -74,15 +87,26 @@ impl Request {
             target: hello.map(|hello| hello.name.clone()).unwrap_or_default(),
             pid: hello.map_or(0, |hello| hello.pid),
             metric,
-            focus: crumbs,
+            focus: Vec::new(),
             filter: filter.into(),
-            total: whole.map_or(Estimate::Unknown, |node| node.cum),
+            total: Estimate::Unknown,
             interval_bytes: session.status().map(|status| status.interval.bytes()),
             uptime_minutes: at_ns / 60_000_000_000,
             when,
             lost: losses.births.saturating_add(losses.stacks).saturating_add(losses.unsent),
-            stacks: query::stacks(session, when, focus, direction, metric, filter),
+            stacks: Vec::new(),
+            icicle: false,
         }
+    }
+
+    /// What a flamegraph of the screen shows: the stacks that begin as its zoom does.
+    #[must_use]
+    pub fn of_flame(session: &Session, question: &FlameQuestion<'_>, icicle: bool) -> Self {
+        let (stacks, total) = query::flame_stacks(session, question);
+        let label = |key: &NodeKey| query::find(session, *key);
+        let focus = question.zoom.last().and_then(label).into_iter().collect();
+        let FlameQuestion { when, metric, filter, .. } = *question;
+        Self { focus, total, stacks, icicle, ..Self::of_nothing(session, when, metric, filter) }
     }
 
     /// A line for each callstack.
@@ -139,7 +163,8 @@ impl Request {
 
     /// The picture.
     pub fn svg(&self) -> Result<Vec<u8>, ExportError> {
-        svg(&self.stacks, &self.title(), &self.subtitle(), unit_name(self.metric))
+        let unit = unit_name(self.metric);
+        svg(&self.stacks, &self.title(), &self.subtitle(), unit, self.icicle)
     }
 }
 
@@ -311,6 +336,7 @@ mod tests {
             when: When::Now,
             lost: 3,
             stacks: vec![(vec![label], 2048.0)],
+            icicle: false,
         }
     }
 

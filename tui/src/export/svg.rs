@@ -11,7 +11,7 @@
 
 use std::cmp::Reverse;
 
-use inferno::flamegraph::{self, Options};
+use inferno::flamegraph::{self, Direction, Options};
 
 use super::prune;
 use crate::query::Label;
@@ -47,12 +47,14 @@ impl std::fmt::Display for ExportError {
 
 impl std::error::Error for ExportError {}
 
-/// A flamegraph of `stacks` (root first, with their weights in `unit`).
+/// A flamegraph of `stacks` (root first, with their weights in `unit`); as an icicle its
+/// root is on top.
 pub fn svg(
     stacks: &[(Vec<Label>, f64)],
     title: &str,
     subtitle: &str,
     unit: &str,
+    icicle: bool,
 ) -> Result<Vec<u8>, ExportError> {
     let lines = folded(stacks, prune::MOST_FRAMES)?;
     let mut options = Options::default();
@@ -63,6 +65,9 @@ pub fn svg(
     options.hash = true;
     options.deterministic = true;
     options.flame_chart = true;
+    if icicle {
+        options.direction = Direction::Inverted;
+    }
     // Nothing is left out in silence: what is too narrow was pruned into a frame.
     options.min_width = 0.0;
     let mut out = Vec::new();

@@ -71,7 +71,7 @@ fn read(svg: &[u8]) -> (u64, BTreeMap<String, Vec<u64>>) {
 }
 
 fn draw(stacks: &[(Vec<Label>, f64)]) -> (u64, BTreeMap<String, Vec<u64>>) {
-    read(&svg(stacks, "t", "s", "bytes").unwrap())
+    read(&svg(stacks, "t", "s", "bytes", false).unwrap())
 }
 
 #[test]
@@ -121,24 +121,24 @@ fn hostile_names_are_data() {
     {
         assert_eq!(frames.get(name), Some(&vec![10]), "{name} in {frames:?}");
     }
-    read(&svg(&stacks, "<&\x07>", "--> ]]>", "bytes").unwrap());
+    read(&svg(&stacks, "<&\x07>", "--> ]]>", "bytes", false).unwrap());
 }
 
 #[test]
 fn the_same_stacks_make_the_same_picture() {
     let mut stacks = vec![stack(&["a", "b"], 5.0), stack(&["a", "c"], 3.0), stack(&["d"], 2.0)];
-    let first = svg(&stacks, "t", "s", "bytes").unwrap();
+    let first = svg(&stacks, "t", "s", "bytes", false).unwrap();
     stacks.reverse();
-    assert!(first == svg(&stacks, "t", "s", "bytes").unwrap());
+    assert!(first == svg(&stacks, "t", "s", "bytes", false).unwrap());
 }
 
 #[test]
 fn nothing_and_too_much_are_errors() {
-    assert!(matches!(svg(&[], "t", "s", "bytes"), Err(ExportError::Empty)));
+    assert!(matches!(svg(&[], "t", "s", "bytes", false), Err(ExportError::Empty)));
     let bad = [stack(&["a"], f64::NAN), stack(&["a"], -5.0), stack(&[], 5.0)];
-    assert!(matches!(svg(&bad, "t", "s", "bytes"), Err(ExportError::Empty)));
+    assert!(matches!(svg(&bad, "t", "s", "bytes", false), Err(ExportError::Empty)));
     let huge = [stack(&["a"], f64::MAX), stack(&["b"], 1.0)];
-    assert!(matches!(svg(&huge, "t", "s", "bytes"), Err(ExportError::TooLarge)));
+    assert!(matches!(svg(&huge, "t", "s", "bytes", false), Err(ExportError::TooLarge)));
 }
 
 #[test]

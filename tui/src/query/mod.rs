@@ -2,6 +2,7 @@
 //! here, so that they cannot disagree.
 
 pub mod details;
+mod flame;
 mod grow;
 mod growth;
 mod keys;
@@ -21,6 +22,7 @@ mod timeline;
 mod tree;
 
 pub use details::{Details, details};
+pub use flame::{Above, Flame, FlameQuestion, flame, flame_stacks};
 pub use growth::{Grown, Growth, growth};
 pub use leaks::{Generation, LeakFigures, LeakList, LeakRow, Leaks};
 pub use old::{Old, OldRow, old};

@@ -1,3 +1,4 @@
+mod flame;
 mod sight;
 
 use super::*;

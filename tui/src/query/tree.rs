@@ -75,16 +75,25 @@ pub fn stacks(
     let book = session.book();
     let numbers = Numbers::of(session, when);
     let picks = select(session, focus, direction, filter).unwrap_or_default();
-    let mut by_path: FxHashMap<&[u32], f64> = FxHashMap::default();
-    for pick in picks {
+    let values = picks.iter().map(|pick| {
         let value = value(&of_metric(numbers.stack(pick.stack), metric), metric);
-        if value > 0.0 {
-            *by_path.entry(&book.stacks()[pick.stack as usize].path).or_default() += value;
-        }
+        (&*book.stacks()[pick.stack as usize].path, value)
+    });
+    put_together(session, values)
+}
+
+/// Equal callstacks as one, those without a value left out.
+pub(super) fn put_together<'a>(
+    session: &Session,
+    values: impl Iterator<Item = (&'a [u32], f64)>,
+) -> Vec<(Vec<Label>, f64)> {
+    let mut by_path: FxHashMap<&[u32], f64> = FxHashMap::default();
+    for (path, value) in values.filter(|(_, value)| *value > 0.0) {
+        *by_path.entry(path).or_default() += value;
     }
     let mut stacks: Vec<_> = by_path.into_iter().collect();
     stacks.sort_by_key(|(path, _)| *path);
-    let label = |node: &u32| book.nodes()[*node as usize].label.clone();
+    let label = |node: &u32| session.book().nodes()[*node as usize].label.clone();
     stacks.into_iter().map(|(path, value)| (path.iter().map(label).collect(), value)).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Which callstacks a text occurs in.
 //!
 //! The same text is asked for again and again while numbers move. So the last
-//! answer is kept until a callstack or a name changes; lower-cased names are kept
+//! answers are kept until a callstack or a name changes; lower-cased names are kept
 //! with their nodes.
 
 use super::book::{NodeInfo, Stack};
@@ -11,27 +11,30 @@ use std::sync::Arc;
 /// A node's names in lower case: function and location.
 pub type Lower = OnceCell<[Box<str>; 2]>;
 
-/// The last search.
+/// So many answers are kept: one for a filter, one for what is looked for.
+const KEPT: usize = 2;
+
+/// The last searches, the latest first.
 #[derive(Debug, Default)]
 pub struct Search {
     /// Emptied by [`Search::forget`].
-    last: RefCell<Option<(String, Arc<[bool]>)>>,
+    last: RefCell<Vec<(String, Arc<[bool]>)>>,
 }
 
 impl Search {
     /// Callstacks or names have changed.
     pub fn forget(&mut self) {
-        *self.last.get_mut() = None;
+        self.last.get_mut().clear();
     }
 
     /// By callstack: whether, ignoring case, the function of a node on its path has
     /// `text`, or its callsite's location.
     pub fn containing(&self, text: &str, nodes: &[NodeInfo], stacks: &[Stack]) -> Arc<[bool]> {
         let text = text.to_lowercase();
-        if let Some((last, found)) = &*self.last.borrow()
-            && *last == text
-        {
-            return found.clone();
+        let mut last = self.last.borrow_mut();
+        if let Some(at) = last.iter().position(|(last, _)| *last == text) {
+            last[..=at].rotate_right(1);
+            return last[0].1.clone();
         }
         let has: Vec<[bool; 2]> =
             nodes.iter().map(|node| node.lower().each_ref().map(|s| s.contains(&text))).collect();
@@ -42,7 +45,8 @@ impl Search {
                     || stack.path.iter().any(|node| has[*node as usize][0])
             })
             .collect();
-        *self.last.borrow_mut() = Some((text, found.clone()));
+        last.truncate(KEPT - 1);
+        last.insert(0, (text, found.clone()));
         found
     }
 }

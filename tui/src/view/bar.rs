@@ -27,6 +27,7 @@ pub fn filter(app: &App, area: Rect, frame: &mut Frame) {
     // The end is where one types.
     let (lead, hint) = match kind {
         Typed::Filter(_) => (" / ", "  Enter keeps it, Esc takes it back"),
+        Typed::Find(_) => (" find ", "  Enter keeps it, Esc takes it back"),
         Typed::Limit => (" limit of bytes in use ", "  such as 2G; nothing: none"),
         Typed::Mark => (" mark as ", "  Enter marks this moment, Esc does not"),
     };
@@ -134,7 +135,11 @@ fn count(app: &App) -> String {
             None => String::new(),
         },
         (
-            Screen::Callers(_) | Screen::Details(_) | Screen::Timeline(_) | Screen::Columns { .. },
+            Screen::Callers(_)
+            | Screen::Flame(_)
+            | Screen::Details(_)
+            | Screen::Timeline(_)
+            | Screen::Columns { .. },
             _,
         )
         | (Screen::Callsites(_), None) => String::new(),

@@ -28,6 +28,7 @@ mod callers;
 pub mod callsites;
 mod columns;
 pub mod details;
+mod flame;
 pub mod format;
 mod header;
 mod help;
@@ -130,6 +131,7 @@ pub fn draw(app: &App, frame: &mut Frame) {
     match app.screen() {
         Screen::Callsites(cursor) => callsites::draw(app, cursor, &parts, frame),
         Screen::Callers(callers) => callers::draw(app, callers, &parts, frame),
+        Screen::Flame(flame) => flame::draw(app, flame, &parts, frame),
         Screen::Timeline(timeline) => timeline::draw(app, timeline, &parts, frame),
         Screen::Promotion(promotion) => promotion::draw(app, promotion, &parts, frame),
         Screen::Leaks(leaks) => leaks::draw(app, leaks, &parts, frame),
@@ -256,6 +258,8 @@ fn why_empty(app: &App) -> String {
     }
 }
 
+#[cfg(test)]
+mod flame_tests;
 #[cfg(test)]
 mod growth_tests;
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub fn ascii(buffer: &mut Buffer) {
 const fn substitute(c: char) -> char {
     match c {
         '±' => '~',
-        '≥' | '▸' | '▶' => '>',
+        '≥' | '▸' | '▶' | '›' => '>',
         '≤' | '‹' => '<',
         '▼' => 'v',
         '▲' => '^',

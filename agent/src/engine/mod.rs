@@ -325,7 +325,7 @@ impl Engine {
     /// A thread's first stop, or free of a sampled block: gives it its number. True if
     /// that was so: nothing that it allocated before is on the clock.
     #[inline]
-    fn begin_domain(&self, domain: &Domain) -> bool {
+    pub fn begin_domain(&self, domain: &Domain) -> bool {
         if domain.is_of(self.generation) {
             return false;
         }

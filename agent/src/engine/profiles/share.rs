@@ -150,7 +150,7 @@ impl Profiles {
             self.queue(index, claim);
         }
         // A discard that came meanwhile has not seen it.
-        if core.hold(generation) {
+        if engine.is_here() && core.hold(generation) {
             if core.phase() == Phase::Discarded {
                 self.discard_claim(engine, d, index, share.place);
                 self.drain(engine, core);

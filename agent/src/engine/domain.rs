@@ -73,7 +73,8 @@ pub struct Domain {
     agents: Cell<bool>,
     /// Sampled paths until one is timed.
     untimed: Cell<u8>,
-    /// Of the profile that this thread samples for of its own; 0: none.
+    /// Of the profile that this thread samples for of its own; 0: none. Set, as `apart`
+    /// is, once the thread has its number: they are of the same engine.
     token: Cell<u64>,
     /// Of the process's profile that it does not sample for; 0: none.
     apart: Cell<u64>,
@@ -220,8 +221,12 @@ impl Domain {
     /// Gives the domain its number and its generator, before its first stop or free,
     /// or the first that an engine of another generation sees.
     pub fn begin(&self, id: u32, generation: u32, seed: u64) {
+        if self.generation.replace(generation) != generation {
+            // What it samples for is its parent's.
+            self.token.set(0);
+            self.apart.set(0);
+        }
         self.id.set(id.wrapping_add(1));
-        self.generation.set(generation);
         self.word.set(0);
         self.rng.set(Rng::seeded(seed, id));
     }

@@ -170,7 +170,7 @@ impl Stop {
         engine.tracker.will_track(address);
         let thread = domain::here(Domain::id).unwrap_or(0);
         let keep = |stack: &Captured<'_>| {
-            shares.keep(stack);
+            domain::here(|d| shares.keep(engine, d, stack));
             // A signal handler that forked meanwhile has brought the child here too.
             if stream.is_some() && engine.is_here() { engine.callstacks.intern(stack) } else { 0 }
         };

@@ -325,7 +325,7 @@ impl Engine {
     /// A thread's first stop, or free of a sampled block: gives it its number. True if
     /// that was so: nothing that it allocated before is on the clock.
     #[inline]
-    fn begin_domain(&self, domain: &Domain) -> bool {
+    pub fn begin_domain(&self, domain: &Domain) -> bool {
         if domain.is_of(self.generation) {
             return false;
         }
@@ -337,8 +337,11 @@ impl Engine {
     #[inline(never)]
     fn begin(&self, domain: &Domain) {
         let _errno = sys::Errno::keep();
-        let id = self.domains.fetch_add(1, Relaxed).min(MAX_DOMAINS as u32 - 1);
-        domain.begin(id, self.generation, self.seed);
+        let nth = self.domains.fetch_add(1, Relaxed);
+        let id = nth.min(MAX_DOMAINS as u32 - 1);
+        // Threads that share the last number do not draw alike for that.
+        let seed = self.seed ^ u64::from(nth - id) << 32;
+        domain.begin(id, self.generation, seed);
         if let Some(slot) = self.tids.get(id as usize) {
             slot.store(sys::tid(), Relaxed);
         }

@@ -102,8 +102,15 @@
 //!
 //! # Forks
 //!
-//! A profile belongs to its process. In a forked child its methods answer
-//! [`StopError::Forked`] and the like, and no callback runs.
+//! A profile belongs to its process, and its callbacks run there. In a forked child it is
+//! over, also where the child is followed: methods answer [`StopError::Forked`] and the
+//! like, the status is [`Status::Discarded`], what the child frees is told to nobody, and
+//! what the callbacks returned is kept, and not dropped, like the tracker itself. A
+//! callback that forks comes back in the child as in the parent; what it returns there is
+//! kept too, and no other callback follows it. A thread of the profile's own is not there.
+//!
+//! A child that is followed ([`crate::after_fork`], `HEAPTOP_FOLLOW=1`) has an engine of
+//! its own and can start profiles of its own; in another one [`start`] is an error.
 
 mod config;
 mod erased;

@@ -131,12 +131,13 @@ pub fn start<T: Tracker>(config: Config, tracker: T) -> Result<Profile, StartErr
         return Err(StartError::NoAgent(crate::why_off()));
     };
     outside(engine, |d| {
+        engine.begin_domain(d);
         let profiles = engine.profiles_or_new().ok_or(StartError::NoMemory)?;
         if profiles.of_domain(d).is_some() {
             return Err(StartError::AlreadySampling);
         }
         let callbacks: Arc<dyn Callbacks> = Arc::new(Erased(tracker));
-        let token = profiles.make(config.terms(), callbacks).ok_or(StartError::TooMany)?;
+        let token = profiles.make(engine, config.terms(), callbacks).ok_or(StartError::TooMany)?;
         // From here on what is not returned is stopped and discarded.
         let profile = Profile { engine, token };
         match config.scope {
@@ -167,7 +168,7 @@ fn polls_by_itself(engine: &'static Engine, token: Token) -> bool {
             if phase != Phase::Discarded {
                 outside(engine, |d| profiles.poll(engine, d, core));
             }
-            profiles.let_go(token);
+            profiles.let_go(engine, token);
             if phase == Phase::Discarded {
                 break;
             }
@@ -227,6 +228,7 @@ impl Profile {
     pub fn join(&self) -> Result<(), JoinError> {
         let (profiles, core) = self.parts().ok_or(JoinError::Forked)?;
         outside(self.engine, |d| {
+            self.engine.begin_domain(d);
             if core.phase() != Phase::Sampling {
                 return Err(JoinError::NotSampling);
             }
@@ -295,7 +297,7 @@ impl Drop for Profile {
         }
         let _ = self.stop();
         let _ = self.discard();
-        outside(self.engine, |_| profiles.let_go(self.token));
+        outside(self.engine, |_| profiles.let_go(self.engine, self.token));
         self.engine.profiles_changed();
     }
 }
@@ -310,7 +312,7 @@ pub fn current() -> Option<Profile> {
     // With the last handle the profile is over, whatever comes after.
     let more = |n: u32| (n > 0).then_some(n + 1);
     let lives = core.handles.fetch_update(AcqRel, Acquire, more).is_ok();
-    outside(engine, |_| profiles.let_go(token));
+    outside(engine, |_| profiles.let_go(engine, token));
     lives.then_some(Profile { engine, token })
 }
 
@@ -319,6 +321,7 @@ pub fn leave() -> Result<(), LeaveError> {
     let engine = Engine::running().ok_or(LeaveError::NotSampling)?;
     let profiles = engine.profiles().ok_or(LeaveError::NotSampling)?;
     outside(engine, |d| {
+        engine.begin_domain(d);
         let token = profiles.of_domain(d).ok_or(LeaveError::NotSampling)?;
         if d.token() == token.0 {
             d.set_token(0);
@@ -353,28 +356,31 @@ pub fn suspended<T>(f: impl FnOnce() -> T) -> T {
 /// assert_eq!(thread.unwrap().join().unwrap(), 10);
 /// ```
 pub fn inherit<T>(f: impl FnOnce() -> T) -> impl FnOnce() -> T {
-    struct Restore(u64);
+    struct Restore(&'static Engine, u64);
     impl Drop for Restore {
         fn drop(&mut self) {
-            take_up(self.0);
+            take_up(self.0, self.1);
         }
     }
     let token = domain::here(Domain::token);
+    let engine = Engine::running().filter(|_| token != 0);
     move || {
-        let _restore = (token != 0).then(|| Restore(take_up(token)));
+        let _restore = engine.and_then(|e| Some(Restore(e, take_up(e, token)?)));
         f()
     }
 }
 
-/// Has the calling thread sample for this profile; for which it did.
-fn take_up(token: u64) -> u64 {
-    domain::here(|d| {
-        let before = d.token();
-        d.set_token(token);
-        if let Some(engine) = Engine::running() {
-            d.outside(engine, || d.restart());
-        }
-        before
+/// Has the calling thread sample for this profile; for which it did. `None` in a forked
+/// child, to whose engine such a token says nothing.
+fn take_up(engine: &'static Engine, token: u64) -> Option<u64> {
+    engine.is_here().then(|| {
+        outside(engine, |d| {
+            engine.begin_domain(d);
+            let before = d.token();
+            d.set_token(token);
+            d.restart();
+            before
+        })
     })
 }
 

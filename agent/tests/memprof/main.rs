@@ -10,6 +10,7 @@
 mod combinations;
 mod cycles;
 mod domains;
+mod forks;
 mod help;
 mod life;
 mod outside;

@@ -64,9 +64,11 @@ impl Domain {
         self.left.set(left);
         self.granted.set(granted);
         if self.word.get() == 0 {
-            // What was spent before belongs on the clock.
-            let used = granted.saturating_sub(left as u64);
-            engine.header.clock.fetch_add(used, Relaxed);
+            // What was spent before belongs on the clock, which a forked child leaves alone.
+            if engine.is_here() {
+                let used = granted.saturating_sub(left as u64);
+                engine.header.clock.fetch_add(used, Relaxed);
+            }
             self.stop_soon();
         }
         self.busy.set(was_busy);

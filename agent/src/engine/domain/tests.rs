@@ -1,6 +1,9 @@
 //! Samples come with the rate of the bytes, whatever comes between.
 
 use super::*;
+use crate::config::{Builder, Settings};
+use crate::engine::sync::Ordering::Relaxed;
+use crate::engine::{Engine, MAX_DOMAINS};
 
 fn fresh() -> Domain {
     let d = Domain::new();
@@ -133,4 +136,19 @@ fn small_threads_are_on_the_clock() {
         }
     }
     assert!(booked >= 1000, "{booked} of 4000 bytes");
+}
+
+#[test]
+fn threads_that_share_the_last_number_draw_differently() {
+    let settings = Settings::from_builder(&Builder { seed: Some(7), ..Builder::DEFAULT });
+    let engine = Engine::with(&settings).unwrap();
+    engine.domains.store(MAX_DOMAINS as u32 - 1, Relaxed);
+    let draw = || {
+        let d = Domain::new();
+        assert!(engine.begin_domain(&d));
+        assert_eq!(d.id(), Some(MAX_DOMAINS as u32 - 1));
+        d.rng.get().gap(-1e-12)
+    };
+    let (first, second, third) = (draw(), draw(), draw());
+    assert!(first != second && second != third && first != third, "{first} {second} {third}");
 }

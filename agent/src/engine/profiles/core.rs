@@ -5,6 +5,7 @@
 //! back. A place never ceases to be a core, so a token that is out of date does no harm:
 //! its generation is another.
 
+use super::super::Engine;
 use super::super::tracker::Cause;
 use super::list::List;
 use heaptop_protocol::estimate::Interval;
@@ -342,17 +343,22 @@ impl Core {
     }
 
     /// Runs a callback, whatever it does; `None` if it panicked.
-    pub fn call<T>(&self, f: impl FnOnce(&dyn Callbacks) -> T) -> Option<T> {
+    pub fn call<T>(&self, engine: &Engine, f: impl FnOnce(&dyn Callbacks) -> T) -> Option<T> {
         self.counts.callbacks.fetch_add(1, Relaxed);
-        self.guarded(f)
+        self.guarded(engine, f)
     }
 
     /// The same for what is none of the five.
-    pub fn guarded<T>(&self, f: impl FnOnce(&dyn Callbacks) -> T) -> Option<T> {
+    pub fn guarded<T>(&self, engine: &Engine, f: impl FnOnce(&dyn Callbacks) -> T) -> Option<T> {
         // SAFETY: the caller is a holder.
         let callbacks = unsafe { (*self.callbacks.get()).as_deref() }?;
         match catch_unwind(AssertUnwindSafe(|| f(callbacks))) {
             Ok(result) => Some(result),
+            // Who held the lock below when it forked is not in the child.
+            Err(payload) if !engine.is_here() => {
+                std::mem::forget(payload);
+                None
+            }
             Err(payload) => {
                 self.counts.panics.fetch_add(1, Relaxed);
                 let mut panics = lock(&self.panics);

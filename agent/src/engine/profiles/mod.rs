@@ -172,8 +172,13 @@ impl Profiles {
 
     /// Makes a profile and has it sample: the process, or nobody yet. `None` if there
     /// are too many.
-    pub fn make(&self, terms: Terms, callbacks: std::sync::Arc<dyn Callbacks>) -> Option<Token> {
-        self.reap();
+    pub fn make(
+        &self,
+        engine: &Engine,
+        terms: Terms,
+        callbacks: std::sync::Arc<dyn Callbacks>,
+    ) -> Option<Token> {
+        self.reap(engine);
         let place = self.cores.iter().position(Core::take)?;
         self.used.fetch_max(place + 1, Relaxed);
         self.exist.fetch_add(1, Relaxed);
@@ -216,21 +221,22 @@ impl Profiles {
     }
 
     /// The last handle of a profile is gone.
-    pub fn let_go(&self, token: Token) {
+    pub fn let_go(&self, engine: &Engine, token: Token) {
         if let Some(place) = token.place() {
             self.release(place as u32);
         }
-        self.reap();
+        self.reap(engine);
     }
 
     /// Gives back the cores that nobody holds. Runs destructors of the program's: not
     /// for the agent's thread.
-    pub fn reap(&self) {
+    pub fn reap(&self, engine: &Engine) {
         if !self.reap.swap(false, AcqRel) {
             return;
         }
         for core in self.cores.iter().take(self.used.load(Relaxed)) {
-            if core.end() {
+            // Such a destructor may have forked.
+            if engine.is_here() && core.end() {
                 self.exist.fetch_sub(1, Release);
             }
         }

@@ -9,6 +9,11 @@
 //! A runner is in the engine, and its countdown is suspended while a callback runs: what
 //! a callback allocates is neither sampled nor counted off the gap, which would make the
 //! next gap shorter than it may be.
+//!
+//! A callback may fork. Then the child comes back here too, with a copy of the claims and
+//! perhaps of a lock that a thread held which the child has not. So behind each callback
+//! the fork mark is looked at before anything else is: the child runs no further callback,
+//! takes no lock, and leaves entries as they are.
 
 use super::claim::{
     BORN, CLAIMED, CLOSED, Claim, DEATH, DISCARD, DUE, DYING, FREED, HELD, LEDGER, LOST, MAJOR,
@@ -118,7 +123,7 @@ impl Profiles {
 
     fn run(&self, engine: &Engine, index: u32, claim: &Claim) {
         let Some(core) = self.core_of(claim) else { return };
-        loop {
+        while engine.is_here() {
             let state = claim.state.load(Acquire);
             if state & DUE == 0 {
                 let idle = state & !RUNNING;
@@ -146,7 +151,7 @@ impl Profiles {
                 if let Some(data) = take(claim) {
                     let major = state & MAJOR != 0;
                     core.counts.deallocated.fetch_add(1, Relaxed);
-                    core.call(|c| c.dealloc(data, major));
+                    core.call(engine, |c| c.dealloc(data, major));
                 }
                 close(engine, index, claim);
             }
@@ -155,7 +160,7 @@ impl Profiles {
 
     /// Ends a claim that is done with.
     pub fn settle(&self, engine: &Engine, index: u32) {
-        let Some(claim) = self.claim(index) else { return };
+        let Some(claim) = self.claim(index).filter(|_| engine.is_here()) else { return };
         loop {
             let state = claim.state.load(Acquire);
             let busy = state & (RUNNING | QUEUED | YOUNG | DUE) != 0;
@@ -212,7 +217,7 @@ impl Profiles {
         let (_, used) = engine.tracker.room();
         for index in 0..used as u32 {
             // Nobody but the handles holds it: there are no more.
-            if core.holders() <= 1 {
+            if core.holders() <= 1 || !engine.is_here() {
                 break;
             }
             self.discard_claim(engine, d, index, place as u32);
@@ -229,7 +234,8 @@ impl Profiles {
             }
         }
         let waiting = |i| self.claim(i).map(|c| &c.next_waiting);
-        while let Some(index) = core.waiting.pop(waiting).or_else(|| lock(&core.queue).pop_front())
+        while engine.is_here()
+            && let Some(index) = core.waiting.pop(waiting).or_else(|| lock(&core.queue).pop_front())
         {
             self.off_queue(index);
             self.settle(engine, index);
@@ -267,12 +273,15 @@ impl Profiles {
                     self.see_to_waiting(engine, d, core, A_STOP);
                 }
             }
+            if !engine.is_here() {
+                return;
+            }
             if let Some(place) = token.place() {
                 self.release(place as u32);
             }
         }
-        d.outside(engine, || self.reap());
-        if !self.exist() {
+        d.outside(engine, || self.reap(engine));
+        if engine.is_here() && !self.exist() {
             engine.profiles_changed();
         }
     }
@@ -280,6 +289,9 @@ impl Profiles {
     /// Runs what waits of a prompt profile, at most so much of it.
     fn see_to_waiting(&self, engine: &Engine, d: &Domain, core: &Core, most: usize) {
         for _ in 0..most {
+            if !engine.is_here() {
+                return;
+            }
             let next = core.waiting.pop(|i| self.claim(i).map(|c| &c.next_waiting));
             let Some(index) = next else { return };
             self.take_up(engine, d, index);
@@ -291,8 +303,8 @@ impl Profiles {
     pub fn poll(&self, engine: &Engine, d: &Domain, core: &Core) -> usize {
         self.sweep(engine, d, core, usize::MAX);
         let mut seen = 0;
-        let mut left = self.line_up(core);
-        while left > 0 {
+        let mut left = if engine.is_here() { self.line_up(core) } else { 0 };
+        while left > 0 && engine.is_here() {
             left -= 1;
             let Some(index) = lock(&core.queue).pop_front() else { break };
             self.take_up(engine, d, index);
@@ -355,10 +367,10 @@ fn run_alloc(engine: &Engine, index: u32, claim: &Claim, core: &Core, major: boo
         is_cut: frames.as_ref().is_some_and(|f| f.end == 1),
     };
     let counts = &core.counts;
-    match core.call(|c| c.alloc(&birth, major)) {
+    match core.call(engine, |c| c.alloc(&birth, major)) {
         Some(Answer::Track(data)) if core.terms().what == What::Births => {
             counts.refused.fetch_add(1, Relaxed);
-            core.guarded(|c| c.forget(data, major));
+            core.guarded(engine, |c| c.forget(data, major));
             close(engine, index, claim);
         }
         Some(Answer::Track(data)) => {
@@ -379,7 +391,7 @@ fn run_alloc(engine: &Engine, index: u32, claim: &Claim, core: &Core, major: boo
 fn run_promote(engine: &Engine, index: u32, claim: &Claim, core: &Core) {
     let Some(data) = take(claim) else { return };
     core.counts.promoted.fetch_add(1, Relaxed);
-    match core.call(|c| c.promote(data)) {
+    match core.call(engine, |c| c.promote(data)) {
         Some(Answer::Track(data)) => {
             claim.data.store(data.as_ptr().cast(), Relaxed);
             claim.state.fetch_or(MAJOR, AcqRel);
@@ -397,7 +409,7 @@ fn forget(engine: &Engine, index: u32, claim: &Claim, core: &Core, lost: bool) {
     if let Some(data) = take(claim) {
         let count = if lost { &core.counts.lost } else { &core.counts.discarded };
         count.fetch_add(1, Relaxed);
-        core.guarded(|c| c.forget(data, state & MAJOR != 0));
+        core.guarded(engine, |c| c.forget(data, state & MAJOR != 0));
     } else if state & BORN != 0 {
         core.counts.dropped.fetch_add(1, Relaxed);
     }
@@ -406,6 +418,9 @@ fn forget(engine: &Engine, index: u32, claim: &Claim, core: &Core, lost: bool) {
 
 /// By the runner: nothing is due any more, and there is no data.
 fn close(engine: &Engine, index: u32, claim: &Claim) {
+    if !engine.is_here() {
+        return;
+    }
     claim.drop_frames();
     let state = claim.state.fetch_or(CLOSED, AcqRel);
     claim.state.fetch_and(!DUE, AcqRel);

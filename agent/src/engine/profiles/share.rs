@@ -59,10 +59,12 @@ impl<'a> Shares<'a> {
         self.stream.map_or(0, |_| streams).max(profiles)
     }
 
-    /// Keeps what the profile wants of the callstack.
-    pub fn keep(&self, stack: &Captured<'_>) {
+    /// Keeps what the profile wants of the callstack, on the thread of domain `d`.
+    pub fn keep(&self, engine: &Engine, d: &Domain, stack: &Captured<'_>) {
         if let Some(share) = &self.profile {
-            share.keep(stack);
+            // What is allocated for it must not be counted off the gap that the block's
+            // stop has just drawn.
+            d.outside(engine, || share.keep(stack));
         }
     }
 }
@@ -148,7 +150,7 @@ impl Profiles {
             self.queue(index, claim);
         }
         // A discard that came meanwhile has not seen it.
-        if core.hold(generation) {
+        if engine.is_here() && core.hold(generation) {
             if core.phase() == Phase::Discarded {
                 self.discard_claim(engine, d, index, share.place);
                 self.drain(engine, core);

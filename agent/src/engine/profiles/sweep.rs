@@ -52,6 +52,9 @@ impl Profiles {
             core.turning.store(false, Release);
         }
         for _ in 0..most {
+            if !engine.is_here() {
+                return;
+            }
             let next = core.old.pop(|i| self.claim(i).map(|c| &c.next_young));
             let Some(index) = next else { return };
             self.look_at(engine, d, core, index, cycle);

@@ -1,13 +1,12 @@
 //! What the viewer costs: `cargo bench -p heaptop --bench queries`.
 //!
-//! Targets of 500 to 100,000 callstacks of 30 frames, a callsite for every six of
+//! Targets of 500 to 100,000 callstacks of 30 frames, a callsite for every ten of
 //! them (or one for each, or for all), with names. Their blocks live from microseconds to the whole half minute
 //! that they are watched for; in that time the totals of a tenth of all callstacks
 //! change twice a second. Every figure is the median of several runs. Nothing is
 //! asserted: machines differ.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use heaptop::app::{self, App, Message, Options};
+use heaptop::app::{App, Message, Options};
 use heaptop::query::{
     self, Callsites, Column, Direction, Grouping, Metric, NodeKey, Question, When,
 };
@@ -27,12 +26,17 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::collections::VecDeque;
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+#[path = "queries/screens.rs"]
+mod screens;
 
 const DEPTH: u64 = 30;
 /// Callstacks that end in the same callsite.
-const STACKS_OF_A_SITE: u64 = 6;
+const STACKS_OF_A_SITE: u64 = 10;
 const RUNS: usize = 7;
+/// Callstacks that each screen is measured with.
+const SIZES: [u64; 3] = [10_000, 30_000, 100_000];
 /// Refreshes a second, as the terminal loop asks for them.
 const REFRESHES: f64 = 4.0;
 
@@ -258,9 +262,9 @@ fn time<T>(
     let mut times: Vec<Duration> = (0..RUNS)
         .map(|_| {
             let given = before(target);
-            let start = Instant::now();
+            let start = screens::now();
             work(target, given);
-            start.elapsed()
+            screens::now() - start
         })
         .collect();
     times.sort_unstable();
@@ -282,19 +286,30 @@ fn print(stacks: u64, what: &str, time: Duration) {
     println!("{stacks:>8} {what:<44} {:>10.3} ms", time.as_secs_f64() * 1e3);
 }
 
-fn measure(stacks: u64) {
-    let target = &mut Target::new(stacks, (stacks / STACKS_OF_A_SITE).max(1));
-    let events = 100_000;
+/// Events a second on one core. Batches are as the agent's.
+fn ingest(target: &mut Target) {
+    const BATCH: u64 = 1_000;
+    let events = 200_000;
     let ingest = time(
         target,
-        |t| Batch::pack(&t.events(events / 2)),
-        |t, batch| t.session.apply(Input::Agent(batch.into())),
+        |t| (0..events / BATCH).map(|_| Batch::pack(&t.events(BATCH / 2))).collect::<Vec<_>>(),
+        |t, batches| {
+            for batch in batches {
+                t.session.apply(Input::Agent(batch.into()));
+            }
+        },
     );
     println!(
-        "{stacks:>8} {:<44} {:>10.0} events/s",
+        "{:>8} {:<44} {:>10.0} events/s",
+        target.stacks,
         "ingest",
         events as f64 * (0.5 + 0.5 * 7.0 / 8.0) / ingest.as_secs_f64()
     );
+}
+
+fn measure(stacks: u64) {
+    let target = &mut Target::new(stacks, (stacks / STACKS_OF_A_SITE).max(1));
+    ingest(target);
     let all = time(
         target,
         |t| {
@@ -375,100 +390,12 @@ fn measure(stacks: u64) {
         },
     );
     print(stacks, "callsites: draw alone", drawing);
-    frames(target, stacks);
     let share = (frame + hear).as_secs_f64() * REFRESHES;
     println!(
         "{stacks:>8} {:<44} {:>10.2} % of a core",
         "all of it, at 1,000 samples/s",
         share * 1e2
     );
-}
-
-/// A frame of each screen, asked and drawn while samples come in: the median and the
-/// longest; and how long a key takes until it is drawn, while 200,000 events a second are
-/// ingested between two frames.
-fn screens(stacks: u64, lives: usize) {
-    const FRAMES: usize = 60;
-    let target = &mut Target::new(stacks, (stacks / STACKS_OF_A_SITE).max(1));
-    while target.session.lives_over().len() < lives {
-        let events = target.events(1_000);
-        target.say(Batch::pack(&events));
-        target.at.time_ns += 500_000_000;
-        target.report(stacks.min(1_000));
-    }
-    let mut terminal =
-        Terminal::new(TestBackend::new(160, 50)).expect("a test backend does not fail");
-    for tab in app::keys::TABS {
-        let mut app = App::new(Options { color: true, ascii: false });
-        let key = |code| Message::Key(KeyEvent::new(code, KeyModifiers::NONE));
-        app.update(Message::Resize(160, 50), &target.session);
-        app.update(Message::Refresh, &target.session);
-        app.update(key(KeyCode::Char(tab.key)), &target.session);
-        let mut draw = |app: &mut App, t: &Target, message: Message| {
-            let start = Instant::now();
-            app.update(message, &t.session);
-            terminal.draw(|frame| view::draw(app, frame)).expect("a test backend does not fail");
-            start.elapsed()
-        };
-        let mut frames: Vec<Duration> = (0..FRAMES)
-            .map(|_| {
-                target.go_on(250);
-                draw(&mut app, target, Message::Refresh)
-            })
-            .collect();
-        frames.sort_unstable();
-        let name = format!("{}: a frame, {lives} lives over", tab.name);
-        print(stacks, &name, frames[FRAMES / 2]);
-        print(stacks, &format!("{}: the longest of {FRAMES}", tab.name), frames[FRAMES - 1]);
-        // A twentieth of a second of events comes first, and the key waits for it.
-        let mut keys: Vec<Duration> = (0..RUNS)
-            .map(|_| {
-                let batch = Batch::pack(&target.events(10_000 / 2));
-                let start = Instant::now();
-                target.session.apply(Input::Agent(batch.into()));
-                app.update(Message::Refresh, &target.session);
-                start.elapsed() + draw(&mut app, target, key(KeyCode::Down))
-            })
-            .collect();
-        keys.sort_unstable();
-        print(stacks, &format!("{}: key to paint at 200,000 events/s", tab.name), keys[RUNS - 1]);
-    }
-}
-
-/// Frames of the screens of growth, four a second: what is made anew once a second is in one
-/// of four of them. The median and the longest.
-fn frames(target: &mut Target, stacks: u64) {
-    for (what, keys, size) in [
-        ("callsites with growth, 300x80", "", (300, 80)),
-        ("functions, 160x50", "t", (160, 50)),
-        ("crates and modules, 160x50", "ttt", (160, 50)),
-        ("size classes, 160x50", "tttt", (160, 50)),
-        ("threads, 160x50", "ttttt", (160, 50)),
-        ("leaks, 160x50", "7", (160, 50)),
-        ("details, 160x50", "d", (160, 50)),
-    ] {
-        let mut app = App::new(Options { color: true, ascii: false });
-        app.update(Message::Resize(size.0, size.1), &target.session);
-        app.update(Message::Refresh, &target.session);
-        for key in keys.chars() {
-            let key = KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE);
-            app.update(Message::Key(key), &target.session);
-        }
-        let backend = TestBackend::new(size.0, size.1);
-        let mut terminal = Terminal::new(backend).expect("a test backend does not fail");
-        let mut times: Vec<Duration> = (0..24)
-            .map(|_| {
-                target.go_on(250);
-                let start = Instant::now();
-                app.update(Message::Refresh, &target.session);
-                terminal.draw(|frame| view::draw(&app, frame)).expect("as above");
-                start.elapsed()
-            })
-            .collect();
-        times.sort_unstable();
-        let [median, longest] = [times[12], times[23]].map(|time| time.as_secs_f64() * 1e3);
-        println!("{stacks:>8} {what:<44} {median:>10.3} ms, at most {longest:.3} ms");
-    }
 }
 
 /// Five million lives that are over, and what is asked about moments among them. Each
@@ -529,18 +456,27 @@ fn past(stacks: u64) {
 }
 
 fn main() {
-    // A part alone: `cargo bench -p heaptop --bench queries -- past`, `present`, `screens` or
-    // `growth`.
+    // A part alone: `cargo bench -p heaptop --bench queries -- past`, `present`, `ingest`, or
+    // `screens`, all or by parts of their names and numbers of callstacks.
     let only = |part: &str| std::env::args().any(|argument| argument == part);
     if only("screens") {
-        for (stacks, lives) in [(1_000, 100_000), (100_000, 100_000), (100_000, 1_000_000)] {
-            screens(stacks, lives);
+        let (mut sizes, mut names) = (Vec::new(), Vec::new());
+        let rest = std::env::args().skip_while(|argument| argument != "screens").skip(1);
+        for argument in rest.filter(|argument| !argument.starts_with("--")) {
+            match argument.parse() {
+                Ok(size) => sizes.push(size),
+                Err(_) => names.push(argument),
+            }
         }
+        if sizes.is_empty() {
+            sizes = SIZES.to_vec();
+        }
+        screens::measure(&sizes, &names);
         return;
     }
-    if only("growth") {
-        for stacks in [10_000, 100_000] {
-            frames(&mut Target::new(stacks, stacks / STACKS_OF_A_SITE), stacks);
+    if only("ingest") {
+        for stacks in [1_000, 10_000, 30_000, 100_000] {
+            ingest(&mut Target::new(stacks, stacks / STACKS_OF_A_SITE));
         }
         return;
     }
@@ -554,7 +490,7 @@ fn main() {
     for stacks in [500, 1_000, 10_000, 100_000] {
         measure(stacks);
     }
-    screens(100_000, 1_000_000);
+    screens::measure(&SIZES, &[]);
     let stacks = 100_000;
     for (sites, what) in
         [(1, "callsites, when there is one"), (stacks, "callsites, one for each callstack")]

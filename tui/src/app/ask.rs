@@ -37,6 +37,7 @@ impl App {
         if !self.paused {
             self.look(session);
         }
+        session.look_ahead();
     }
 
     pub(super) fn look(&mut self, session: &Session) {

@@ -290,7 +290,7 @@ fn blocks<'a>(
 ) -> (Sums, Vec<(BlockId, &'a Block)>, usize) {
     let mine = |stack: u32| members.get(stack as usize).is_some_and(|mine| *mine);
     let mut sums = Sums::default();
-    for life in session.lives_over().within(0, times[0], times[2]).filter(|life| mine(life.stack)) {
+    for life in session.lives_over().of_within(0, times[0], times[2], mine) {
         let w = life.weight();
         let one = One {
             born_us: life.born_us,

@@ -158,7 +158,7 @@ impl<'a> LeakList<'a> {
                     (of(g), of(l))
                 });
                 let grew = grew.get(at as usize).is_some_and(|grew| *grew);
-                let any = then.group_totals(at).in_use.n > 0 || gained + lost > 0.0;
+                let any = then.group_in_use(at).n > 0 || gained + lost > 0.0;
                 let taken = any && group.stacks().iter().any(|&stack| filter.takes(stack));
                 let growth = if grew { bits(gained - lost) } else { 0 };
                 let label = &book.nodes()[group.callsite() as usize].label;
@@ -230,7 +230,7 @@ impl<'a> LeakList<'a> {
         let mut born = vec![Total::default(); self.generations.len()];
         table.clear();
         for &group in groups {
-            in_use.merge(&then.group_totals(group).in_use);
+            in_use.merge(then.group_in_use(group));
             if let Some(of) = old_of.get(group as usize) {
                 old.merge(&of.in_use);
                 if one {

@@ -5,7 +5,7 @@ use super::numbers::{Numbers, Part};
 use super::{NodeKey, When};
 use crate::session::estimate::what_if::{what_if, what_if_ocaml};
 use crate::session::figures::{Followed, Ratio};
-use crate::session::past::Minor;
+use crate::session::minor::Minor;
 use crate::session::{Session, estimate};
 use heaptop_protocol::message::AgentKind;
 
@@ -58,7 +58,7 @@ impl Survival {
 }
 
 /// The lives of a callsite's minor blocks, or of all. `None` where the callsite is not
-/// known. Costs a pass over all lives.
+/// known. Costs a pass over all lives, but of all callsites at present.
 #[must_use]
 pub fn survival(session: &Session, key: Option<NodeKey>, when: When) -> Option<Survival> {
     let (book, numbers) = (session.book(), Numbers::of(session, when));
@@ -72,9 +72,13 @@ pub fn survival(session: &Session, key: Option<NodeKey>, when: When) -> Option<S
         Some(group) => book.stacks().iter().map(|stack| stack.group() == group).collect(),
         None => Vec::new(),
     };
-    let of_group =
-        |stack: u32| group.is_none() || taken.get(stack as usize).is_some_and(|taken| *taken);
-    let minor = session.minor_lives_at(when, of_group);
+    let minor = match group {
+        Some(_) => {
+            let of_group = |stack: u32| taken.get(stack as usize).is_some_and(|taken| *taken);
+            session.minor_lives_at(when, of_group)
+        }
+        None => session.all_minor_lives_at(when),
+    };
     let totals = match group {
         Some(group) => *numbers.group(group),
         None => numbers.whole().totals,

@@ -5,7 +5,13 @@
 //! snapshot are remembered until its end. At the end, blocks that were neither
 //! listed nor born since the begin are gone: their deaths were lost. Nothing is
 //! swept when fewer blocks were listed than the end announces.
+//!
+//! **Side by side.** Blocks lie in slots, one behind the other, and a table tells the
+//! slot of an id. So events touch a small table, and who looks at all blocks, as every
+//! answer about the past does, reads memory in order. The slot of a dead block is the next
+//! one that is given away. When hardly any are taken they are closed up.
 
+use super::then::weights::Weights;
 use heaptop_protocol::event::Cause;
 use heaptop_protocol::ids::{BlockId, ThreadId};
 use heaptop_protocol::message::LiveBlock;
@@ -16,7 +22,7 @@ use heaptop_protocol::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Most blocks that are kept, 340 MB with the table's spare room.
+/// Most blocks that are kept: 230 MB with all spare room.
 pub const MOST_BLOCKS: usize = 2_000_000;
 
 /// A block that lives.
@@ -90,10 +96,18 @@ pub struct Shown {
     pub thinned: bool,
 }
 
+/// Fewer slots than these are never closed up.
+const FEW_SLOTS: usize = 1 << 12;
+
 /// The living.
 #[derive(Debug, Default)]
 pub struct Blocks {
-    living: FxHashMap<BlockId, Block>,
+    /// By id, its slot.
+    slot_of: FxHashMap<BlockId, u32>,
+    slots: Vec<Option<(BlockId, Block)>>,
+    /// Slots that are empty.
+    free: Vec<u32>,
+    weights: Weights,
     total: Total,
     snapshot: Option<Snapshot>,
     snapshots: u32,
@@ -104,13 +118,13 @@ pub struct Blocks {
 impl Blocks {
     /// The blocks.
     pub fn iter(&self) -> impl Iterator<Item = (BlockId, &Block)> + '_ {
-        self.living.iter().map(|(id, block)| (*id, block))
+        self.slots.iter().flatten().map(|(id, block)| (*id, block))
     }
 
     /// How many.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.living.len()
+        self.slot_of.len()
     }
 
     /// What they stand for together.
@@ -119,15 +133,15 @@ impl Blocks {
         &self.total
     }
 
-    /// A birth, of callstack `stack`. Whether the block is new here. A block's
-    /// events keep their order, so it cannot be dead already.
-    pub fn birth(&mut self, block: &LiveBlock, stack: u32) -> bool {
+    /// A birth, of callstack `stack`. What the block stands for, if it is new here. A
+    /// block's events keep their order, so it cannot be dead already.
+    pub fn birth(&mut self, block: &LiveBlock, stack: u32) -> Option<Weight> {
         self.insert(block, stack, false)
     }
 
     /// A promotion.
     pub fn promote(&mut self, id: BlockId) {
-        if let Some(block) = self.living.get_mut(&id) {
+        if let Some(block) = self.get_mut(id) {
             block.young = false;
         }
     }
@@ -135,19 +149,43 @@ impl Blocks {
     /// A block that lives.
     #[must_use]
     pub fn get(&self, id: BlockId) -> Option<&Block> {
-        self.living.get(&id)
+        let slot = *self.slot_of.get(&id)?;
+        self.slots[slot as usize].as_ref().map(|(_, block)| block)
     }
 
-    /// A death.
-    pub fn death(&mut self, id: BlockId) -> Option<Block> {
+    fn get_mut(&mut self, id: BlockId) -> Option<&mut Block> {
+        let slot = *self.slot_of.get(&id)?;
+        self.slots[slot as usize].as_mut().map(|(_, block)| block)
+    }
+
+    /// A death: the block, and the objects that it stood for when it was first heard of.
+    pub fn death(&mut self, id: BlockId) -> Option<(Block, f64)> {
         if let Some(snapshot) = &mut self.snapshot
             && snapshot.dead.len() < MOST_BLOCKS
         {
             snapshot.dead.insert(id);
         }
-        let block = self.living.remove(&id)?;
-        self.total.sub(&block.weight());
-        Some(block)
+        let slot = self.slot_of.remove(&id)?;
+        let (_, block) = self.slots[slot as usize].take()?;
+        self.free.push(slot);
+        self.total.sub(self.weights.of(block.interval, block.size));
+        let heard = self.weights.of(block.heard, block.size).objects;
+        if self.slots.len() > FEW_SLOTS && self.slot_of.len() < self.slots.len() / 4 {
+            self.close_up();
+        }
+        Some((block, heard))
+    }
+
+    /// Leaves no slot empty.
+    fn close_up(&mut self) {
+        self.slots.retain(Option::is_some);
+        self.slots.shrink_to(self.slots.len() * 2);
+        self.free = Vec::new();
+        self.slot_of = FxHashMap::default();
+        self.slot_of.reserve(self.slots.len());
+        for ((id, _), slot) in self.slots.iter().flatten().zip(0..) {
+            self.slot_of.insert(*id, slot);
+        }
     }
 
     /// A snapshot begins; one that was under way is void.
@@ -162,7 +200,8 @@ impl Blocks {
         let snapshot = self.snapshot.as_mut()?;
         snapshot.listed += 1;
         let begin = snapshot.begin;
-        if let Some(known) = self.living.get_mut(&block.id) {
+        let known = self.slot_of.get(&block.id);
+        if let Some((_, known)) = known.and_then(|slot| self.slots[*slot as usize].as_mut()) {
             known.snapshot = self.snapshots;
             // A promotion wins over what was listed before it.
             known.young &= block.young;
@@ -176,7 +215,7 @@ impl Blocks {
             return None;
         }
         let late = block.born_ns < begin.time_ns;
-        (!self.is_dead(block.id) && self.insert(block, stack, late)).then_some(begin)
+        (!self.is_dead(block.id) && self.insert(block, stack, late).is_some()).then_some(begin)
     }
 
     /// The snapshot ends.
@@ -185,14 +224,15 @@ impl Blocks {
         let mut gone = Vec::new();
         if snapshot.listed >= announced {
             let current = self.snapshots;
-            self.living.retain(|id, block| {
-                let lives = block.snapshot == current || id.0 >= snapshot.begin.seq;
-                if !lives {
+            for (slot, number) in self.slots.iter_mut().zip(0..) {
+                let Some((id, block)) = slot else { continue };
+                if block.snapshot != current && id.0 < snapshot.begin.seq {
                     self.total.sub(&block.weight());
-                    gone.push(*block);
+                    self.slot_of.remove(id);
+                    self.free.push(number);
+                    gone.extend(slot.take().map(|(_, block)| block));
                 }
-                lives
-            });
+            }
         }
         Some(Shown { begin: snapshot.begin, gone, thinned: snapshot.thinned })
     }
@@ -201,12 +241,15 @@ impl Blocks {
         self.snapshot.as_ref().is_some_and(|s| s.dead.contains(&id))
     }
 
-    fn insert(&mut self, block: &LiveBlock, stack: u32, listed: bool) -> bool {
-        if self.living.len() >= MOST_BLOCKS {
+    fn insert(&mut self, block: &LiveBlock, stack: u32, listed: bool) -> Option<Weight> {
+        if self.slot_of.len() >= MOST_BLOCKS {
             self.refused += 1;
-            return false;
+            return None;
         }
-        let snapshot = self.snapshots;
+        // An id comes twice from a broken peer alone: the first stands.
+        let std::collections::hash_map::Entry::Vacant(room) = self.slot_of.entry(block.id) else {
+            return None;
+        };
         let new = Block {
             born_ns: block.born_ns,
             born_clock: block.born_clock,
@@ -221,16 +264,69 @@ impl Blocks {
             young: block.young,
             born_young: block.born_young,
             listed,
-            snapshot,
+            snapshot: self.snapshots,
         };
-        match self.living.entry(block.id) {
-            // An id comes twice from a broken peer alone: the first stands.
-            std::collections::hash_map::Entry::Occupied(_) => false,
-            std::collections::hash_map::Entry::Vacant(room) => {
-                self.total.add(&new.weight());
-                room.insert(new);
-                true
-            }
+        let new = Some((block.id, new));
+        if let Some(slot) = self.free.pop() {
+            room.insert(slot);
+            self.slots[slot as usize] = new;
+        } else {
+            room.insert(self.slots.len() as u32);
+            self.slots.push(new);
         }
+        let weight = *self.weights.of(block.interval, block.size);
+        self.total.add(&weight);
+        Some(weight)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(id: u64) -> LiveBlock {
+        LiveBlock {
+            id: BlockId(id),
+            born_ns: id,
+            born_clock: 0,
+            thread: ThreadId(1),
+            stack: heaptop_protocol::ids::StackId(1),
+            size: 16 + id % 7,
+            n_samples: 1,
+            interval: Interval::DEFAULT,
+            cause: Cause::Malloc,
+            address: id * 64,
+            young: true,
+            born_young: true,
+        }
+    }
+
+    /// Slots are given away again, and closed up; ids find their blocks all the time.
+    #[test]
+    fn slots_are_those_of_the_living() {
+        let mut blocks = Blocks::default();
+        let n = 4 * FEW_SLOTS as u64;
+        for id in 0..n {
+            assert!(blocks.birth(&block(id), id as u32).is_some());
+        }
+        assert!(blocks.birth(&block(5), 9).is_none(), "the first stands");
+        // All but every hundredth die, and then new ones come.
+        for id in (0..n).filter(|id| id % 100 > 0) {
+            let (dead, objects) = blocks.death(BlockId(id)).unwrap();
+            assert_eq!((dead.stack, dead.born_ns), (id as u32, id));
+            assert_eq!(objects, dead.weight_as_heard());
+        }
+        assert!(blocks.death(BlockId(1)).is_none(), "once");
+        assert!(blocks.slots.len() <= FEW_SLOTS, "{} slots", blocks.slots.len());
+        for id in n..n + 1000 {
+            blocks.birth(&block(id), id as u32);
+        }
+        assert!(blocks.slots.len() <= FEW_SLOTS, "{} slots", blocks.slots.len());
+        let want = || (0..n).step_by(100).chain(n..n + 1000);
+        let mut ids: Vec<u64> = blocks.iter().map(|(id, _)| id.0).collect();
+        ids.sort_unstable();
+        assert!(ids.into_iter().eq(want()));
+        assert!(want().all(|id| blocks.get(BlockId(id)).is_some_and(|b| b.stack == id as u32)));
+        assert_eq!((blocks.count(), blocks.total().n), (want().count(), want().count() as u64));
     }
 }

@@ -39,6 +39,7 @@ pub mod groups;
 mod known;
 pub mod lifetimes;
 pub mod lives;
+pub mod minor;
 pub mod names;
 pub mod partition;
 pub mod past;
@@ -200,6 +201,7 @@ pub struct Session {
     heard_born: Total,
     then: then::Kept,
     classes: classes::Kept,
+    minor: minor::Kept,
     strata: strata::Strata,
     frees: frees::Frees,
     dropped: u64,
@@ -243,6 +245,7 @@ impl Session {
             heard_born: Total::default(),
             then: then::Kept::default(),
             classes: classes::Kept::default(),
+            minor: minor::Kept::default(),
             strata: strata::Strata::default(),
             frees: frees::Frees::default(),
             dropped: 0,
@@ -384,8 +387,7 @@ impl Session {
             Event::Alloc(e) => {
                 let stack = self.stack(e.stack);
                 let block = LiveBlock::from(e);
-                if self.blocks.birth(&block, stack) {
-                    let w = e.interval.weight(e.size);
+                if let Some(w) = self.blocks.birth(&block, stack) {
                     if self.base.is_some() {
                         self.heard_born.add(&w);
                     }
@@ -395,8 +397,7 @@ impl Session {
             }
             Event::Promote(e) => self.blocks.promote(e.id),
             Event::Dealloc(e) => {
-                if let Some(block) = self.blocks.death(e.id) {
-                    let w = block.weight_as_heard();
+                if let Some((block, w)) = self.blocks.death(e.id) {
                     self.lives.add(&Life::freed(&block, e));
                     self.live(block.stack, |lives| lives.die(block.born_ns, e.at.time_ns, w));
                 }

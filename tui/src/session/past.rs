@@ -1,26 +1,15 @@
-//! What looks back: growth between two times, and lives on the allocation clock.
+//! What looks back: growth between two times. (Lives on the allocation clock are in
+//! [`super::minor`].)
 //!
-//! Both are made of single blocks, the living and those whose lives are over, and of
-//! what happened since the viewer came: what was before is unknown, not zero.
+//! It is made of single blocks, the living and those whose lives are over, and of what
+//! happened since the viewer came: what was before is unknown, not zero.
 
 use super::Session;
-use super::estimate::curve::Curve;
-use super::estimate::survival::{Mass, Table, bucket};
-use super::estimate::what_if::{Blur, what_if};
 use super::estimate::{self, change};
-use super::figures::{Change, Estimate, Followed, Ratio};
-use super::lives::{End, Lives};
-use super::then::weights::Weights;
-use super::when::When;
-use heaptop_protocol::estimate::{Interval, Weight};
+use super::figures::{Change, Estimate};
+use super::lives::Lives;
+use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::totals::Total;
-
-/// Most bytes that a thread has allocated and not booked on G yet.
-const UNBOOKED_BYTES: f64 = 65_536.0;
-
-/// From so many effective blocks on those that were sure to be seen leave nothing to
-/// chance.
-const MANY: f64 = 30.0;
 
 /// The two sets that growth is made of: blocks that live at both times are in neither.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -29,34 +18,6 @@ pub struct Turnover {
     pub gained: Total,
     /// Alive at the first, dead by the second.
     pub lost: Total,
-}
-
-/// How long minor blocks live on the allocation clock, weighted in bytes.
-#[derive(Debug, Clone)]
-pub struct Minor {
-    /// The survival curve, over bytes of allocation by the process.
-    pub curve: Curve,
-    /// How sharp lives are known.
-    pub blur: Blur,
-    /// N as configured, and the promotion rate that was measured at it.
-    own: Option<(u64, Ratio)>,
-}
-
-impl Minor {
-    /// The promotion rate at a nursery of `bytes`: what was measured where it is the
-    /// one that is configured, else what lives say.
-    #[must_use]
-    pub fn at(&self, bytes: u64) -> Followed {
-        match self.own {
-            Some((own, ratio)) if own == bytes => match ratio {
-                Ratio::Unknown => Followed::Unknown,
-                Ratio::Interval { value, low, high, samples } => {
-                    Followed::Interval { value, low, high, samples }
-                }
-            },
-            _ => what_if(&self.curve, bytes, self.blur),
-        }
-    }
 }
 
 impl Session {
@@ -140,116 +101,14 @@ impl Session {
             change::growth(&turnover.gained, &turnover.lost, self.course.sight())
         })
     }
-
-    /// The lives of the wanted callstacks' minor blocks.
-    #[must_use]
-    pub fn minor_lives(&self, wanted: impl Fn(u32) -> bool) -> Minor {
-        let own = self.hello.as_ref().map(|hello| {
-            let totals = self.totals_of(&wanted);
-            (hello.nursery_bytes, estimate::share(&totals.promoted, &totals.minor))
-        });
-        Minor { own, ..self.minor_lives_at(When::Now, wanted) }
-    }
-
-    /// The same as far as they could be followed from the beginning of a range, or ever,
-    /// until its end, or a moment, without what was measured at the nursery that is
-    /// configured.
-    #[must_use]
-    pub fn minor_lives_at(&self, when: When, wanted: impl Fn(u32) -> bool) -> Minor {
-        let (begin, end) = match when.until(self.now_ns) {
-            When::At(at) => (0, at),
-            When::Range { from_ns, to_ns } => (from_ns, to_ns),
-            When::Now | When::Peak => (0, u64::MAX),
-        };
-        // G at both: who lived before the one enters late, who lives at the other leaves.
-        let since_clock = if begin > 0 { self.clock.at(begin) } else { 0 };
-        let until_clock = if end < self.now_ns { self.clock.at(end) } else { self.now_clock };
-        let (begin_us, end_us) = (begin / 1000, end / 1000);
-        let most = self.hello.as_ref().map_or(u64::MAX, |hello| hello.max_young_bytes);
-        let since = self.lives.since().map_or(u64::MAX, |since| since.clock).max(since_clock);
-        let mut table = Table::default();
-        let (mut dead, mut elsewhere) = (0.0, 0.0);
-        let taken = |size: u64, stack: u32| size <= most && wanted(stack);
-        // Blocks that were sure to be seen leave nothing to chance. But they also stand
-        // for those of a time when R was coarser, as long as hardly any of these were
-        // seen: so they count as all others while blocks are effectively few.
-        let (mut w, mut w2) = (0.0, 0.0);
-        let over = || {
-            let followed = self.lives.within(0, begin_us, end_us);
-            followed.filter(|life| taken(life.size, life.stack))
-        };
-        let living = || {
-            self.blocks
-                .iter()
-                .map(|(_, b)| b)
-                .filter(|b| taken(b.size, b.stack) && b.born_ns / 1000 <= end_us)
-        };
-        let mut weights = Weights::new();
-        let kinds = over().map(|life| (life.interval, life.size));
-        for (interval, size) in kinds.chain(living().map(|b| (b.interval, b.size))) {
-            let bytes = weights.of(interval, size).bytes;
-            w += bytes;
-            w2 += bytes * bytes;
-        }
-        let exact = self.course.sight().interval == Some(Interval::EXACT);
-        let many = exact || w * w >= MANY * w2;
-        let mass = |w: &Weight| Mass {
-            w: w.bytes,
-            w2: if many { w.bytes_variance } else { w.bytes * w.bytes },
-        };
-        // A birth is known to 4 KiB: nobody enters later than it leaves.
-        let enter = |table: &mut Table, listed: bool, us: u64, born: u64, leaves: u16, mass| {
-            let seen = self.lives.first_seen(listed, us).map_or(born, |seen| seen.clock);
-            let seen = if born < since { seen.max(since) } else { seen };
-            if seen > born {
-                table.entered(bucket(seen - born).min(leaves), mass);
-            }
-            table.n_blocks += 1;
-        };
-        for life in over() {
-            let mass = mass(weights.of(life.interval, life.size));
-            let age = life.clock_age;
-            let left = bucket(until_clock.saturating_sub(life.born_clock));
-            let leaves = if life.ended_us > end_us { age.min(left) } else { age };
-            enter(&mut table, life.listed, life.born_us, life.born_clock, leaves, mass);
-            if life.end == End::Lost || life.ended_us > end_us {
-                table.censored(leaves, mass);
-                continue;
-            }
-            table.died(age, mass);
-            table.n_deaths += 1;
-            dead += mass.w;
-            elsewhere += if life.end == End::Freed { 0.0 } else { mass.w };
-        }
-        for b in living() {
-            let mass = mass(weights.of(b.interval, b.size));
-            let age = bucket(until_clock.saturating_sub(b.born_clock));
-            enter(&mut table, b.listed, b.born_ns / 1000, b.born_clock, age, mass);
-            table.censored(age, mass);
-        }
-        let share = if dead > 0.0 { elsewhere / dead } else { 0.0 };
-        let bytes = UNBOOKED_BYTES * self.threads.len().max(1) as f64;
-        Minor { curve: Curve::of(&table), blur: Blur { bytes, share }, own: None }
-    }
-
-    fn totals_of(&self, wanted: &impl Fn(u32) -> bool) -> heaptop_protocol::totals::Totals {
-        let mut totals = heaptop_protocol::totals::Totals::default();
-        for (stack, numbers) in self.numbers.iter().enumerate() {
-            if wanted(stack as u32) {
-                totals.merge(&numbers.totals);
-            }
-        }
-        totals
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::fixture::Fixture;
+    use super::super::lives::End;
     use super::*;
     use heaptop_protocol::message::Dropped;
-
-    const KIB: u64 = 1 << 10;
 
     /// At R = 1: every block counts itself.
     #[test]
@@ -281,75 +140,6 @@ mod tests {
         assert_eq!(session.growth(0, to, |_| true), Change::Unknown, "before the viewer came");
     }
 
-    /// Half of the bytes live 256 KiB of allocation, half stay.
-    #[test]
-    fn lives_on_the_clock_tell_of_other_nurseries() {
-        let mut f = Fixture::new(1);
-        let stack = f.stack(&["main", "work"]);
-        let mut waiting = std::collections::VecDeque::new();
-        for i in 0..4096 {
-            let id = f.alloc(stack, KIB);
-            if i % 2 == 0 {
-                waiting.push_back(id);
-            }
-            if waiting.len() > 128 {
-                f.free(waiting.pop_front().unwrap());
-            }
-        }
-        f.report();
-        let minor = f.session.minor_lives(|_| true);
-        for (n, want) in [(64 * KIB, 1.0), (512 * KIB, 0.75), (1024 * KIB, 0.625)] {
-            let Followed::Interval { value, .. } = minor.at(n) else { panic!("followed") };
-            assert!((value - want).abs() < 0.02, "{n}: {value} is not {want}");
-        }
-        let half = minor.curve.survival(512.0 * 1024.0);
-        let Followed::Interval { value, .. } = half else { panic!("followed") };
-        assert!((value - 0.5).abs() < 0.02, "{value}");
-        // The programme has allocated 4 MiB: further nobody was followed.
-        assert!(matches!(minor.at(64 << 20), Followed::Bounds { .. }));
-    }
-
-    /// The rate at the nursery that the agent has is measured, not made of lives.
-    #[test]
-    fn at_its_own_nursery_the_measured_rate_stands() {
-        let mut f = Fixture::new(1);
-        let stack = f.stack(&["main", "work"]);
-        let kept = f.alloc(stack, 300);
-        f.promote(kept);
-        let brief = f.alloc(stack, 100);
-        f.free(brief);
-        f.report();
-        let own = f.session.minor_lives(|_| true).at(2 << 20);
-        assert_eq!(own, Followed::Interval { value: 0.75, low: 0.75, high: 0.75, samples: 2 });
-    }
-
-    /// A viewer that comes late lists what lives: old blocks that say nothing of young
-    /// ages. Young ones die at once, old ones all live.
-    #[test]
-    fn who_was_there_before_enters_late() {
-        let mut f = Fixture::new(1);
-        let stack = f.stack(&["main", "work"]);
-        for _ in 0..100 {
-            f.birth(stack, KIB);
-        }
-        f.time_ns += 1_000_000_000;
-        f.clock += 1 << 20;
-        f.snapshot();
-        let from = f.time_ns;
-        f.pass(1.0);
-        for _ in 0..100 {
-            let id = f.alloc(stack, KIB);
-            f.free(id);
-        }
-        f.pass(1.0);
-        let minor = f.session.minor_lives(|_| true);
-        let Followed::Interval { value, .. } = minor.curve.survival(8.0 * 1024.0) else {
-            panic!("followed")
-        };
-        assert_eq!(value, 0.0, "all whose youth was seen died young");
-        assert_eq!(f.session.growth(from, f.time_ns, |_| true), Change::Exact { value: 0.0 });
-    }
-
     /// Deaths that were lost are found by a snapshot, and were about then.
     #[test]
     fn deaths_unseen_count_in_growth() {
@@ -370,46 +160,5 @@ mod tests {
         f.free(b);
         f.pass(1.0);
         assert_eq!(grown(&f), Change::Exact { value: -110.0 });
-    }
-
-    /// As of a moment of the past nobody knows who dies after it, and as of a range not
-    /// who died before.
-    #[test]
-    fn lives_are_followed_within_what_is_asked() {
-        let mut f = Fixture::new(1);
-        let stack = f.stack(&["main", "work"]);
-        let half = |f: &mut Fixture, keep: bool| {
-            f.time_ns += 1_000_000_000;
-            for _ in 0..200 {
-                let id = f.alloc(stack, KIB);
-                if !keep {
-                    f.free(id);
-                }
-            }
-            f.pass(10.0);
-            f.time_ns
-        };
-        let first = half(&mut f, true);
-        let second = half(&mut f, false);
-        let survival = |when| {
-            let minor = f.session.minor_lives_at(when, |_| true);
-            match minor.curve.survival(16.0 * 1024.0) {
-                Followed::Interval { value, .. } => value,
-                other => panic!("{when:?}: {other:?}"),
-            }
-        };
-        assert_eq!(survival(When::At(first)), 1.0);
-        assert!(survival(When::Range { from_ns: first, to_ns: second }) < 0.01);
-        assert!((survival(When::Now) - 0.5).abs() < 0.05);
-    }
-
-    /// Blocks too large to be born young are in no minor figure.
-    #[test]
-    fn large_blocks_have_no_part() {
-        let mut f = Fixture::new(1);
-        let stack = f.stack(&["main", "work"]);
-        f.alloc(stack, 1 << 20);
-        f.report();
-        assert_eq!(f.session.minor_lives(|_| true).curve.survival(10.0), Followed::Unknown);
     }
 }

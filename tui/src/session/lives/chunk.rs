@@ -59,18 +59,35 @@ impl Chunk {
         self.first_birth_us
     }
 
-    /// Those that ended after one moment and were born until another.
+    /// Those of wanted callstacks that ended after one moment and were born until another.
     pub fn within<'a>(
         &'a self,
         intervals: &'a Intervals,
         ended_after_us: u64,
         born_until_us: u64,
+        wanted: impl Fn(u32) -> bool + 'a,
     ) -> impl Iterator<Item = Life> + 'a {
         let base = self.base;
-        let wanted = move |packed: &&Packed| {
-            packed.ended_us(base) > ended_after_us && packed.born_us(base) <= born_until_us
+        let taken = move |packed: &&Packed| {
+            wanted(packed.stack())
+                && packed.ended_us(base) > ended_after_us
+                && packed.born_us(base) <= born_until_us
         };
-        self.lives.iter().filter(wanted).map(move |packed| self.life(packed, intervals))
+        self.lives.iter().filter(taken).map(move |packed| self.life(packed, intervals))
+    }
+
+    /// Those from number `first` on.
+    pub fn from_number<'a>(
+        &'a self,
+        intervals: &'a Intervals,
+        first: usize,
+    ) -> impl Iterator<Item = Life> + 'a {
+        let lives = self.lives.get(first..).unwrap_or_default();
+        lives.iter().map(move |packed| self.life(packed, intervals))
+    }
+
+    pub const fn len(&self) -> usize {
+        self.lives.len()
     }
 
     pub const fn is_empty(&self) -> bool {

@@ -183,6 +183,13 @@ impl Life {
     }
 }
 
+/// A place among lives: how many chunks are before it, and how many lives of its chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    chunk: usize,
+    life: usize,
+}
+
 /// Lives that are over, in order of their ends but for those that ended unseen.
 #[derive(Debug)]
 pub struct Lives {
@@ -225,6 +232,8 @@ impl Lives {
         self.since.get_or_insert(moment);
         if self.beginnings.len() >= MOST_BEGINNINGS {
             let mut keep = false;
+            // Who was listed by one that goes was first seen by the next, from now on.
+            self.rewritten += 1;
             self.beginnings.retain(|_| {
                 keep = !keep;
                 keep
@@ -381,11 +390,45 @@ impl Lives {
         ended_after_us: u64,
         born_until_us: u64,
     ) -> impl Iterator<Item = Life> + '_ {
+        self.of_within(chunks, ended_after_us, born_until_us, |_| true)
+    }
+
+    /// The same of the callstacks that are wanted. Of the others no life is unpacked.
+    pub fn of_within<'a>(
+        &'a self,
+        chunks: usize,
+        ended_after_us: u64,
+        born_until_us: u64,
+        wanted: impl Fn(u32) -> bool + Copy + 'a,
+    ) -> impl Iterator<Item = Life> + 'a {
         let rest = self.chunks.range(chunks.min(self.chunks.len())..);
         rest.filter(move |chunk| {
             chunk.last_end_us() > ended_after_us && chunk.first_birth_us() <= born_until_us
         })
-        .flat_map(move |chunk| chunk.within(&self.intervals, ended_after_us, born_until_us))
+        .flat_map(move |chunk| chunk.within(&self.intervals, ended_after_us, born_until_us, wanted))
+    }
+
+    /// The lives from a place on, of so many chunks, and the place behind the last. What
+    /// stands before a place stays what it is as long as [`Self::rewritten`] does.
+    pub fn from_place(
+        &self,
+        place: Place,
+        chunks: usize,
+    ) -> (impl Iterator<Item = Life> + '_, Place) {
+        let all = self.chunks.len();
+        let until = place.chunk.saturating_add(chunks).min(all);
+        let end = match self.chunks.back() {
+            // All but the last are full.
+            _ if until < all => Place { chunk: until, life: 0 },
+            Some(last) => Place { chunk: all - 1, life: last.len() },
+            None => Place::default(),
+        };
+        let mut first = place.life;
+        let lives = self
+            .chunks
+            .range(place.chunk.min(until)..until)
+            .flat_map(move |chunk| chunk.from_number(&self.intervals, std::mem::take(&mut first)));
+        (lives, end)
     }
 
     /// How many chunks there are.
@@ -400,7 +443,8 @@ impl Lives {
         chunk.flat_map(|chunk| chunk.iter(&self.intervals))
     }
 
-    /// Changes when what lives and which stand in chunks that were full has changed.
+    /// Changes when lives have changed that were there, or when they were first seen: else
+    /// lives are added behind the last alone.
     #[must_use]
     pub const fn rewritten(&self) -> u64 {
         self.rewritten

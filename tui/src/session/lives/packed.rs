@@ -103,6 +103,12 @@ impl Packed {
         self.size as u64
     }
 
+    /// Its callstack's place in the session: it is at the low end of the bits.
+    #[inline]
+    pub const fn stack(&self) -> u32 {
+        self.bits_low & ((1 << STACK_BITS) - 1)
+    }
+
     /// When it ended.
     #[inline]
     pub const fn ended_us(&self, base: Base) -> u64 {

@@ -28,7 +28,7 @@ impl Followed {
 /// By group, or another class: who was followed in the stretch of time.
 pub fn of(session: &Session, bounds: &Bounds, by: By) -> Vec<Ages> {
     let classes = Classes::of(session, by);
-    let settled = if by == By::Group { session.settled(bounds) } else { None };
+    let settled = session.settled(bounds, by);
     let mut groups = settled.as_ref().map(|settled| settled.ages.clone()).unwrap_or_default();
     groups.resize_with(classes.count(session), Ages::default);
     if bounds.when == When::Peak || !bounds.in_use {

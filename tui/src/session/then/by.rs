@@ -80,6 +80,16 @@ impl Classes {
 }
 
 impl Session {
+    /// Changes when blocks that are known have come to other classes.
+    pub(super) fn classes_revision(&self, by: By) -> u64 {
+        match by {
+            By::Group => self.book.regrouped(),
+            By::Size => 0,
+            // Threads come and stay: one more may move the places of others.
+            By::Thread => self.threads.len() as u64,
+        }
+    }
+
     /// The threads that have a class of their own, in the order of their classes; the
     /// class behind them is that of all others.
     #[must_use]

@@ -25,7 +25,7 @@
 //! are first asked for. A pass over the lives of a moment begins where sums are kept up to
 //! ([`settled`]), and of what is behind it looks at births and ends alone. The last
 //! answer is kept until something in it may have changed, so a cursor at rest costs
-//! nothing.
+//! nothing. Growth until now costs a pass over the living alone ([`since`]).
 //!
 //! [`Course`]: super::course::Course
 
@@ -35,6 +35,7 @@ mod bounds;
 pub mod by;
 pub mod old;
 mod settled;
+mod since;
 #[cfg(test)]
 mod tests;
 pub mod threads;
@@ -76,7 +77,7 @@ static NOTHING: LazyLock<Totals> = LazyLock::new(Totals::default);
 struct Key {
     when: When,
     by: By,
-    regrouped: u64,
+    classes: u64,
     lives: u64,
     snapshots: usize,
     events: u64,
@@ -90,7 +91,7 @@ type OverTime = (Key, usize, Arc<[f64]>);
 struct Lately {
     from_ns: Option<u64>,
     by: By,
-    regrouped: u64,
+    classes: u64,
     made_ns: u64,
 }
 
@@ -100,7 +101,8 @@ pub(super) struct Kept {
     then: RefCell<Vec<(Key, Arc<Then>)>>,
     lately: RefCell<Vec<(Lately, Arc<Then>)>>,
     over_time: RefCell<Option<OverTime>>,
-    settled: RefCell<settled::Settled>,
+    settled: RefCell<settled::All>,
+    since: RefCell<since::Kept>,
 }
 
 /// See the module.
@@ -157,7 +159,7 @@ impl Session {
         Key {
             when,
             by,
-            regrouped: self.book.regrouped(),
+            classes: self.classes_revision(by),
             lives: self.lives.revision(),
             snapshots: self.blind.len(),
             events: match when {
@@ -194,27 +196,28 @@ impl Session {
         Some(then)
     }
 
-    /// The numbers up to the present, or over the time from `from_ns` until then: made
-    /// anew once a second, since each time costs a pass over all that happened.
+    /// The numbers of the present, or what is in use and by how much it grew from `from_ns`
+    /// on, and nothing else: made anew once a second, since each time costs a pass over all
+    /// that lives.
     #[must_use]
     pub fn lately(&self, from_ns: Option<u64>, by: By) -> Arc<Then> {
         let now_ns = self.now_ns;
-        let wanted = Lately { from_ns, by, regrouped: self.book.regrouped(), made_ns: now_ns };
+        let classes = self.classes_revision(by);
+        let wanted = Lately { from_ns, by, classes, made_ns: now_ns };
         let same = |known: &Lately| (known.from_ns, known.by) == (from_ns, by);
         let mut kept = self.then.lately.borrow_mut();
         let good = |known: &Lately| {
             same(known)
-                && known.regrouped == wanted.regrouped
+                && known.classes == wanted.classes
                 && (known.made_ns..known.made_ns.saturating_add(LATELY_NS)).contains(&now_ns)
         };
         if let Some((_, then)) = kept.iter().find(|(known, _)| good(known)) {
             return Arc::clone(then);
         }
-        let when = match from_ns {
-            Some(from_ns) => When::Range { from_ns: from_ns.min(now_ns), to_ns: now_ns },
-            None => When::At(now_ns),
-        };
-        let then = Arc::new(Then::new(self, when, by));
+        let then = Arc::new(match from_ns {
+            Some(from_ns) => Then::since(self, from_ns.min(now_ns), by),
+            None => Then::new(self, When::At(now_ns), by),
+        });
         kept.retain(|(known, _)| !same(known));
         kept.truncate(KEPT - 1);
         kept.insert(0, (wanted, Arc::clone(&then)));
@@ -226,6 +229,18 @@ impl Then {
     fn new(session: &Session, when: When, by: By) -> Self {
         let bounds = Bounds::new(session, when);
         let sets = Sets::of(session, &bounds, by);
+        Self::made(bounds, sets, by)
+    }
+
+    /// What is in use, and by how much it grew from a moment on; all else is unknown.
+    fn since(session: &Session, from_ns: u64, by: By) -> Self {
+        let when = When::Range { from_ns, to_ns: session.now_ns };
+        let mut bounds = Bounds::new(session, when);
+        (bounds.allocated, bounds.rate_seconds) = (false, None);
+        Self::made(bounds, Sets::since(session, &bounds, by), by)
+    }
+
+    fn made(bounds: Bounds, sets: Sets, by: By) -> Self {
         let (lives, trend, grew) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let (old, born) = (Mutex::new(None), Mutex::new(None));
         Self { by, bounds, sets, lives, trend, grew, old, born }
@@ -239,15 +254,15 @@ impl Then {
             if !self.bounds.grows {
                 return Vec::new();
             }
-            let sets = self.sets.groups.iter().map(|group| (&group.gained, &group.lost));
+            let sets = self.sets.grown.iter().map(|group| (&group.gained, &group.lost));
             family::grew(sets, self.sight_of_growth())
         })
     }
 
     /// How many groups, or other classes, there are.
     #[must_use]
-    pub const fn classes(&self) -> usize {
-        self.sets.groups.len()
+    pub fn classes(&self) -> usize {
+        self.sets.groups.len().max(self.sets.in_use.len())
     }
 
     /// What blocks are put together by.
@@ -307,6 +322,13 @@ impl Then {
         self.sets.groups.get(group as usize).map_or(&NOTHING, |group| &group.totals)
     }
 
+    /// What a group has in use.
+    #[must_use]
+    pub fn group_in_use(&self, group: u32) -> &Total {
+        let alone = self.sets.in_use.get(group as usize);
+        alone.unwrap_or_else(|| &self.group_totals(group).in_use)
+    }
+
     /// Of all callstacks together.
     #[must_use]
     pub fn whole(&self) -> &Totals {
@@ -334,14 +356,14 @@ impl Then {
     pub fn group_growth(&self, group: u32) -> Option<(&Total, &Total)> {
         self.bounds.grows.then(|| {
             let none = &NOTHING.in_use;
-            self.sets.groups.get(group as usize).map_or((none, none), |g| (&g.gained, &g.lost))
+            self.sets.grown.get(group as usize).map_or((none, none), |g| (&g.gained, &g.lost))
         })
     }
 
     /// The same of all.
     #[must_use]
     pub fn growth(&self) -> Option<(&Total, &Total)> {
-        let whole = &self.sets.whole;
+        let whole = &self.sets.whole_grown;
         self.bounds.grows.then_some((&whole.gained, &whole.lost))
     }
 

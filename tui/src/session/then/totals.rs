@@ -17,10 +17,6 @@ pub struct OfGroup {
     pub window: Total,
     /// What of it was promoted, in cycles that were over.
     pub survived: Total,
-    /// Of a range: born in it and alive at its end,
-    pub gained: Total,
-    /// alive at its beginning and dead by its end.
-    pub lost: Total,
 }
 
 impl OfGroup {
@@ -28,17 +24,36 @@ impl OfGroup {
         self.totals.merge(&other.totals);
         self.window.merge(&other.window);
         self.survived.merge(&other.survived);
+    }
+}
+
+/// What a group gained and lost in a range.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Grown {
+    /// Born in it and alive at its end,
+    pub gained: Total,
+    /// alive at its beginning and dead by its end.
+    pub lost: Total,
+}
+
+impl Grown {
+    pub fn merge(&mut self, other: &Self) {
         self.gained.merge(&other.gained);
         self.lost.merge(&other.lost);
     }
 }
 
-/// Totals by callstack, by group, and of all.
+/// Totals by callstack, by group, and of all. What nobody asked for is empty.
 #[derive(Debug, Default)]
 pub struct Sets {
     pub stacks: Vec<Totals>,
     pub groups: Vec<OfGroup>,
+    /// In use by group, where nothing else of it is known.
+    pub in_use: Vec<Total>,
+    /// Of a range, by group.
+    pub grown: Vec<Grown>,
     pub whole: OfGroup,
+    pub whole_grown: Grown,
 }
 
 /// A block, dead or alive.
@@ -81,11 +96,21 @@ impl Sets {
         let mut sets = Self {
             stacks: if by == By::Group { vec![Totals::default(); stacks.len()] } else { vec![] },
             groups: vec![OfGroup::default(); classes.count(session)],
-            whole: OfGroup::default(),
+            ..Self::default()
         };
+        if matches!(bounds.when, When::Range { .. }) {
+            sets.grown = vec![Grown::default(); sets.groups.len()];
+        }
         if by != By::Group {
             if bounds.in_use && bounds.when != When::Peak {
-                sets.add_blocks(session, bounds, &classes, 0);
+                let settled = session.settled(bounds, by);
+                for (group, totals) in
+                    sets.groups.iter_mut().zip(settled.iter().flat_map(|settled| &settled.totals))
+                {
+                    group.totals = *totals;
+                }
+                let chunks = settled.map_or(0, |settled| settled.chunks);
+                sets.add_blocks(session, bounds, &classes, chunks);
             }
         } else if bounds.when == When::Peak {
             for &(stack, in_use) in session.course.peak_table() {
@@ -94,10 +119,10 @@ impl Sets {
                 }
             }
         } else if bounds.in_use {
-            let settled = session.settled(bounds);
+            let settled = session.settled(bounds, by);
             if let Some(settled) = &settled {
-                sets.stacks.clone_from(&settled.stacks);
-                sets.fit(session);
+                sets.stacks.clone_from(&settled.totals);
+                sets.stacks.resize(stacks.len(), Totals::default());
             }
             if matches!(bounds.when, When::At(_))
                 && let Some(base) = &session.base
@@ -118,13 +143,10 @@ impl Sets {
         for group in &sets.groups {
             sets.whole.merge(group);
         }
+        for grown in &sets.grown {
+            sets.whole_grown.merge(grown);
+        }
         sets
-    }
-
-    /// Makes room for callstacks and groups that have come since.
-    pub fn fit(&mut self, session: &Session) {
-        self.stacks.resize(session.book.stacks().len(), Totals::default());
-        self.groups.resize(session.book.groups().numbers(), OfGroup::default());
     }
 
     fn add_blocks(&mut self, session: &Session, bounds: &Bounds, classes: &Classes, chunks: usize) {
@@ -200,13 +222,13 @@ impl Sets {
                 group.survived.add(one.weight);
             }
         }
-        if ranged && let Some(group) = self.groups.get_mut(class as usize) {
+        if let Some(grown) = self.grown.get_mut(class as usize) {
             // Who was lost sight of is not known to be dead: it stays at both ends.
             let lives_on = bounds.end_us < one.died_us;
             match (born_in, lives_on) {
-                (true, true) => group.gained.add(one.weight),
+                (true, true) => grown.gained.add(one.weight),
                 (false, false) if bounds.born_after_us < one.died_us => {
-                    group.lost.add(one.weight);
+                    grown.lost.add(one.weight);
                 }
                 _ => {}
             }

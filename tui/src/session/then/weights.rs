@@ -5,12 +5,19 @@ use heaptop_protocol::estimate::{Interval, Weight};
 const PLACES: usize = 1 << 11;
 
 /// Weights by size and R, as far as they are not displaced by others.
+#[derive(Debug)]
 pub struct Weights(Vec<(Interval, Weight)>);
+
+impl Default for Weights {
+    fn default() -> Self {
+        // No block has this size: places are empty.
+        Self(vec![(Interval::EXACT, Weight::default()); PLACES])
+    }
+}
 
 impl Weights {
     pub fn new() -> Self {
-        // No block has this size: places are empty.
-        Self(vec![(Interval::EXACT, Weight::default()); PLACES])
+        Self::default()
     }
 
     /// As [`Interval::weight`].

@@ -69,7 +69,10 @@ fn sums_that_are_kept_change_no_answer() {
     }
     assert!(session.lives.chunks() > 9);
     let bounds = Bounds::new(session, When::At(190_000_000_000));
-    assert!(session.settled(&bounds).is_some_and(|kept| kept.chunks == 8), "some are kept");
+    assert!(
+        session.settled(&bounds, By::Group).is_some_and(|kept| kept.chunks == 8),
+        "some are kept"
+    );
 }
 
 /// Old blocks that a viewer finds, or that lived when a range began, say nothing of young

@@ -1,0 +1,124 @@
+//! What grew from a moment on until the present, without a pass over all that is over.
+//!
+//! Growth is made of blocks that were alive at one end of the time and not at the other. Of
+//! the lives that are over these are the ones that were alive at the moment: once over they
+//! stay so, and sums over them go on where they stopped. All else is among the living.
+//! Numbers are those of a range until now; but in use and growth are all that is known.
+
+use super::bounds::Bounds;
+use super::by::{By, Classes};
+use super::totals::{Grown, Sets};
+use super::weights::Weights;
+use super::{Session, When};
+use crate::session::lives::{End, Place};
+use heaptop_protocol::totals::Total;
+
+/// So many moments are remembered: that of the screen, and that of details over it.
+const KEPT: usize = 3;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Key {
+    from_us: u64,
+    by: By,
+    classes: u64,
+    rewritten: u64,
+}
+
+/// What lives that are over did to growth from one moment on.
+#[derive(Debug)]
+struct Over {
+    key: Key,
+    /// How far they were gone through.
+    until: Place,
+    grown: Vec<Grown>,
+}
+
+/// Of the last moments that were asked about.
+#[derive(Debug, Default)]
+pub struct Kept(Vec<Over>);
+
+impl Kept {
+    /// Of lives that are over, by class.
+    fn grown(&mut self, session: &Session, bounds: &Bounds, by: By, classes: &Classes) -> &[Grown] {
+        let key = Key {
+            from_us: bounds.born_after_us,
+            by,
+            classes: session.classes_revision(by),
+            rewritten: session.lives.rewritten(),
+        };
+        let mut over = match self.0.iter().position(|over| over.key == key) {
+            Some(at) => self.0.remove(at),
+            None => Over { key, until: Place::default(), grown: Vec::new() },
+        };
+        self.0.retain(|over| over.key.rewritten == key.rewritten);
+        self.0.truncate(KEPT - 1);
+        over.go_on(session, classes);
+        self.0.insert(0, over);
+        &self.0[0].grown
+    }
+}
+
+impl Over {
+    fn go_on(&mut self, session: &Session, classes: &Classes) {
+        self.grown.resize(classes.count(session), Grown::default());
+        let from_us = self.key.from_us;
+        let mut weights = Weights::new();
+        let (lives, end) = session.lives.from_place(self.until, usize::MAX);
+        self.until = end;
+        for life in lives {
+            // Who was lost sight of is not known to be dead: it stays at both ends.
+            let lost = life.born_us <= from_us && from_us < life.ended_us;
+            let (lost, gained) = match life.end {
+                End::Lost => (false, life.born_us > from_us),
+                End::Freed | End::FreedElsewhere | End::Unseen => (lost, false),
+            };
+            if !lost && !gained {
+                continue;
+            }
+            let class = classes.class(life.stack, life.size, life.thread);
+            if let Some(grown) = class.and_then(|class| self.grown.get_mut(class as usize)) {
+                let set = if gained { &mut grown.gained } else { &mut grown.lost };
+                set.add(weights.of(life.interval, life.size));
+            }
+        }
+    }
+}
+
+impl Sets {
+    /// In use now, and growth from the beginning of the range on.
+    pub fn since(session: &Session, bounds: &Bounds, by: By) -> Self {
+        let classes = Classes::of(session, by);
+        let mut sets = Self {
+            in_use: vec![Total::default(); classes.count(session)],
+            grown: vec![Grown::default(); classes.count(session)],
+            ..Self::default()
+        };
+        if !bounds.in_use || !matches!(bounds.when, When::Range { .. }) {
+            return sets;
+        }
+        sets.grown
+            .copy_from_slice(session.then.since.borrow_mut().grown(session, bounds, by, &classes));
+        let mut weights = Weights::new();
+        for (_, block) in session.blocks.iter() {
+            let born_us = block.born_ns / 1000;
+            let class = classes.class(block.stack, block.size, block.thread);
+            let Some(class) = class.filter(|_| born_us <= bounds.end_us) else { continue };
+            let weight = weights.of(block.interval, block.size);
+            if let Some(in_use) = sets.in_use.get_mut(class as usize) {
+                in_use.add(weight);
+            }
+            if born_us > bounds.born_after_us
+                && let Some(grown) = sets.grown.get_mut(class as usize)
+            {
+                grown.gained.add(weight);
+            }
+        }
+        for in_use in &sets.in_use {
+            sets.whole.totals.in_use.merge(in_use);
+        }
+        for grown in &sets.grown {
+            sets.whole_grown.merge(grown);
+        }
+        sets
+    }
+}

@@ -216,3 +216,52 @@ fn who_frees_is_asked_for_and_shown() {
     press(&mut app, &f.session, "⎋");
     assert_eq!(wanted(&mut app, &f), Some(false));
 }
+
+/// Whatever is to be said above the leaks, it is said to its end from 80 columns on, and of
+/// what there is room for at any size no line is cut in the middle of a figure.
+#[test]
+fn lines_above_the_leaks_fit() {
+    let mut f = marked();
+    let leak = f.stack(&["main@orders/src/main.rs:12", "orders::auth::log_in@orders/src/a.rs:4"]);
+    let at = f.now();
+    f.say(Mark { at, label: "after the second half of the load test of this night".into() });
+    for _ in 0..200 {
+        f.alloc(leak, 400_000);
+        f.pass(0.5);
+    }
+    for (width, height) in [(80, 24), (81, 24), (90, 30), (100, 40), (120, 24), (300, 80)] {
+        for keys in ["7", "7D↓D↓", "7A↓", "7L64G⏎", "7D↓D↓AAA↓L640G⏎"] {
+            let size = (width, height);
+            let mut app = run(&f.session, size, keys);
+            app.update(Message::System(Some(memory())), &f.session);
+            let shown = text(&drawn(&app, size));
+            let said: Vec<&str> = shown
+                .lines()
+                .skip_while(|line| !line.starts_with(" growth "))
+                .take_while(|line| !line.starts_with(" callsite "))
+                .collect();
+            assert!(said.len() >= 4, "{size:?} {keys}: {shown}");
+            assert!(said.iter().all(|line| !line.ends_with('…')), "{size:?} {keys}: {said:#?}");
+            let all = said.join(" ");
+            for part in ["▲+", "/s", "unexplained", "in use", "agent", "reaches", "old: over"] {
+                assert!(all.contains(part), "{size:?} {keys}: {part} is not in {said:#?}");
+            }
+        }
+    }
+}
+
+/// Where there is room for nothing else, a screen says which it is, and shows a row.
+#[test]
+fn the_smallest_screen_says_which_it_is() {
+    let f = marked();
+    for (keys, tab) in
+        [("1", "1 Callsites"), ("4", "4 Time"), ("5", "5 Promotion"), ("7", "7 Leaks")]
+    {
+        let shown = screen(&f.session, (20, 5), keys);
+        let first = shown.lines().next().unwrap();
+        assert!(first.contains(tab) && first.contains(" or"), "{keys}: {shown}");
+        if keys != "4" {
+            assert!(shown.contains('▸'), "{keys}: {shown}");
+        }
+    }
+}

@@ -265,3 +265,94 @@ fn the_smallest_screen_says_which_it_is() {
         }
     }
 }
+
+/// A very wide screen is used: names that are long, every column with its interval, and
+/// what else there is beside them.
+#[test]
+fn a_wide_screen_uses_its_room() {
+    const LONG: &str = "<orders::store::Table<orders::keys::Customer, orders::rows::Invoice> as \
+                        orders::store::Grow>::grow_to_what_is_needed";
+    let wide = (300, 80);
+    let mut f = marked();
+    let stack = f.stack(&["main@orders/src/main.rs:12", &format!("{LONG}@orders/src/table.rs:77")]);
+    for _ in 0..300 {
+        let id = f.alloc(stack, 1000);
+        f.promote(id);
+        f.pass(0.5);
+    }
+    let named =
+        |shown: &str| shown.contains("grow_to_what_is_needed") && shown.contains("table.rs:77");
+    let titles = [
+        (
+            "1",
+            &[
+                "in use",
+                "objects",
+                "allocated",
+                "births",
+                "alloc/s",
+                "births/s",
+                "promoted",
+                "dies young",
+                "lifetime",
+                "mean life",
+                "growth",
+                "trend",
+            ][..],
+        ),
+        (
+            "7",
+            &[
+                "growth",
+                "old",
+                "age",
+                "in use",
+                "old objects",
+                "born before",
+                "≥ before load",
+                "≥ after load",
+            ],
+        ),
+        ("5", &["born young", "promoted", "promoted/s", "rate", "dies young", "lifetime"]),
+        ("2", &["cum", "share", "flat"]),
+    ];
+    for (keys, titles) in titles {
+        let shown = screen(&f.session, wide, keys);
+        let heading = shown
+            .lines()
+            .find(|line| line.starts_with(" callsite") || line.starts_with(" callers"))
+            .unwrap_or_else(|| panic!("{keys}: {shown}"));
+        for title in titles {
+            assert!(heading.contains(title), "{keys}: {title} is not in {heading}");
+        }
+        assert!(named(&shown), "{keys}: {shown}");
+        let row = shown.lines().find(|line| line.contains("grow_to_what")).unwrap();
+        let columns = row.chars().count();
+        assert!(columns > 270, "{keys}: {columns} of 300 columns are used by {row}");
+    }
+    // Names have what figures leave.
+    for keys in ["5", "7", "2"] {
+        let shown = screen(&f.session, wide, keys);
+        assert!(shown.contains("orders::rows::Invoice"), "{keys}: {shown}");
+    }
+    // A bar of all is as wide as it is said to be.
+    let callers = screen(&f.session, wide, "2");
+    assert!(callers.contains(&"█".repeat(100)), "{callers}");
+    // Details stand in two columns: what a callsite does, and whence it is called.
+    let details = screen(&f.session, wide, "d");
+    let both = |a: &str, b: &str| details.lines().any(|line| line.contains(a) && line.contains(b));
+    assert!(both("in use", "callstacks:") && both("█", "0x"), "{details}");
+    // The chooser of columns shows what it makes of the table.
+    let columns = screen(&f.session, wide, "cjj ");
+    let line = |part: &str| columns.lines().find(|line| line.contains(part)).unwrap().to_owned();
+    assert!(line("[x] in use").contains(" callsite "), "{columns}");
+    let heading = line("[x] in use");
+    assert!(heading.contains("alloc/s") && !heading.contains("objects"), "{heading}");
+    assert!(named(&columns), "{columns}");
+    // Time: the curves at the left, the layers' names and figures at the right.
+    let time = screen(&f.session, wide, "4");
+    let row =
+        time.lines().find(|line| line.contains("table.rs:77")).unwrap_or_else(|| panic!("{time}"));
+    let at = row.find("grow_to_what").map(|at| row[..at].chars().count()).unwrap();
+    assert!(at > 150, "{row}");
+}

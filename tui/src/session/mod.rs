@@ -43,6 +43,7 @@ pub mod names;
 pub mod partition;
 pub mod past;
 pub mod phases;
+pub mod reallocs;
 pub mod sane;
 mod search;
 pub mod strata;
@@ -202,6 +203,7 @@ pub struct Session {
     classes: classes::Kept,
     strata: strata::Strata,
     frees: frees::Frees,
+    reallocs: reallocs::Reallocs,
     dropped: u64,
     unknown: u64,
 }
@@ -245,6 +247,7 @@ impl Session {
             classes: classes::Kept::default(),
             strata: strata::Strata::default(),
             frees: frees::Frees::default(),
+            reallocs: reallocs::Reallocs::default(),
             dropped: 0,
             unknown: 0,
         }
@@ -385,6 +388,9 @@ impl Session {
                 let stack = self.stack(e.stack);
                 let block = LiveBlock::from(e);
                 if self.blocks.birth(&block, stack) {
+                    if let Some(old) = e.replaces {
+                        self.replaced(e, stack, old);
+                    }
                     let w = e.interval.weight(e.size);
                     if self.base.is_some() {
                         self.heard_born.add(&w);
@@ -397,6 +403,7 @@ impl Session {
             Event::Dealloc(e) => {
                 if let Some(block) = self.blocks.death(e.id) {
                     let w = block.weight_as_heard();
+                    self.reallocs.death(e.id, &block);
                     self.lives.add(&Life::freed(&block, e));
                     self.live(block.stack, |lives| lives.die(block.born_ns, e.at.time_ns, w));
                 }

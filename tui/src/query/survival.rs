@@ -1,13 +1,15 @@
 //! How long a callsite's minor blocks live on the allocation clock, and what of them other
 //! nurseries would promote.
 
-use super::numbers::{Numbers, Part};
 use super::{NodeKey, When};
 use crate::session::estimate::what_if::{what_if, what_if_ocaml};
 use crate::session::figures::{Followed, Ratio};
 use crate::session::minor::Minor;
+use crate::session::then::Then;
+use crate::session::then::by::By;
 use crate::session::{Session, estimate};
 use heaptop_protocol::message::AgentKind;
+use std::sync::Arc;
 
 /// The least nursery that can be asked about, in bytes.
 pub const LEAST_NURSERY: u64 = 64 << 10;
@@ -24,8 +26,13 @@ pub struct Survival {
     minor: Minor,
     /// The nursery that the agent, or the runtime, has, in bytes.
     pub own_bytes: u64,
-    /// The promotion rate that was measured with it.
+    /// The promotion rate that was measured with it, over the same stretch as lives are
+    /// of: since heaptop came, or the range that is asked about. (A table's is since the
+    /// target's start.)
     pub own: Ratio,
+    /// The beginning of that stretch and its end, in nanoseconds since the agent's start;
+    /// `None` where nothing is known of it.
+    pub over_ns: Option<(u64, u64)>,
     /// Whether it is a runtime's, and no virtual one.
     pub ocaml: bool,
     /// The share that lives so many bytes of allocation, in order.
@@ -61,7 +68,7 @@ impl Survival {
 /// known. Costs a pass over all lives, but of all callsites at present.
 #[must_use]
 pub fn survival(session: &Session, key: Option<NodeKey>, when: When) -> Option<Survival> {
-    let (book, numbers) = (session.book(), Numbers::of(session, when));
+    let book = session.book();
     let hello = session.hello()?;
     let group = match key {
         Some(key) => Some(book.groups().at(book.node(key)?)?),
@@ -79,12 +86,13 @@ pub fn survival(session: &Session, key: Option<NodeKey>, when: When) -> Option<S
         }
         None => session.all_minor_lives_at(when),
     };
-    let totals = match group {
-        Some(group) => *numbers.group(group),
-        None => numbers.whole().totals,
+    let (own, over_ns) = match stretch(session, when) {
+        Some(then) if then.knows_allocated() => {
+            let totals = group.map_or_else(|| then.whole(), |group| then.group_totals(group));
+            (estimate::share(&totals.promoted, &totals.minor), then.range())
+        }
+        _ => (Ratio::Unknown, None),
     };
-    let known = numbers.sight(Part::Allocated).is_some();
-    let own = if known { estimate::share(&totals.promoted, &totals.minor) } else { Ratio::Unknown };
     let curve = &minor.curve;
     let ocaml = hello.kind == AgentKind::Ocaml;
     // A runtime tells of a minor death at its collection: of the life of a young block it
@@ -123,7 +131,20 @@ pub fn survival(session: &Session, key: Option<NodeKey>, when: When) -> Option<S
         }
         break;
     }
-    Some(Survival { own_bytes: hello.nursery_bytes, own, ocaml, curve: points, deaths, minor })
+    let own_bytes = hello.nursery_bytes;
+    Some(Survival { own_bytes, own, over_ns, ocaml, curve: points, deaths, minor })
+}
+
+/// What happened since heaptop came, until the moment that is asked about, or in the range:
+/// what lives are known of. What is measured over another stretch cannot be compared.
+fn stretch(session: &Session, when: When) -> Option<Arc<Then>> {
+    let (since, now) = session.span()?;
+    match when.until(now) {
+        When::Now => Some(session.lately(Some(since), By::Group)),
+        When::At(to_ns) => session.then(When::Range { from_ns: since.min(to_ns), to_ns }),
+        range @ When::Range { .. } => session.then(range),
+        When::Peak => None,
+    }
 }
 
 /// The next smaller or larger nursery that can be asked about: powers of two, and the one
@@ -190,5 +211,40 @@ mod tests {
         let most = slow.deaths.iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
         assert!(dead > 0.9 && most.0 >= f64::from(1 << 18), "{:?}", slow.deaths);
         assert!(survival(&f.session, Some(NodeKey(77)), When::Now).is_none());
+    }
+
+    /// Before the viewer came all was promoted, since then nothing is: the totals since the
+    /// start are no measure of what lives are known of.
+    #[test]
+    fn the_measured_rate_is_of_the_stretch_that_lives_are_of() {
+        let mut f = Fixture::unattached(1);
+        let stack = f.stack(&["main", "work"]);
+        for _ in 0..50 {
+            let id = f.birth(stack, 1 << 10).id();
+            f.promote(id);
+        }
+        f.time_ns += 1_000_000_000;
+        f.attach();
+        let came = f.time_ns;
+        // The cycle goes by in which the viewer came, and the last one as well.
+        f.clock += 2 << 20;
+        f.pass(1.0);
+        for _ in 0..50 {
+            let id = f.alloc(stack, 1 << 10);
+            f.free(id);
+        }
+        f.clock += 2 << 20;
+        f.pass(5.0);
+        let rate = |ratio| match ratio {
+            Ratio::Interval { value, .. } => value,
+            Ratio::Unknown => panic!("cycles are over"),
+        };
+        let table = crate::query::promotion(&f.session, "", When::Now, 9);
+        assert_eq!(rate(table.total.promoted), 0.5, "since the start");
+        for when in [When::Now, When::At(f.time_ns)] {
+            let all = survival(&f.session, None, when).unwrap();
+            assert_eq!(rate(all.own), 0.0, "{when:?}");
+            assert_eq!(all.over_ns, Some((came, f.time_ns)), "{when:?}");
+        }
     }
 }

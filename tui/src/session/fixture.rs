@@ -204,6 +204,20 @@ impl Fixture {
         alloc
     }
 
+    /// A block grows or shrinks, in place or elsewhere: the new one.
+    pub fn realloc(&mut self, id: BlockId, stack: StackId, size: u64, moved: bool) -> BlockId {
+        let address = self.living.get(&id).map(|block| block.address);
+        self.free(id);
+        let mut alloc = self.birth(stack, size);
+        (alloc.cause, alloc.replaces) = (Cause::Realloc, Some(id));
+        if let Some(address) = address.filter(|_| !moved) {
+            alloc.address = address;
+        }
+        self.living.insert(alloc.id(), LiveBlock::from(&alloc));
+        self.say(Batch::pack(&[Event::Alloc(alloc)]));
+        alloc.id()
+    }
+
     /// A young block is promoted.
     pub fn promote(&mut self, id: BlockId) {
         let at = self.now();

@@ -44,6 +44,7 @@ pub mod names;
 pub mod partition;
 pub mod past;
 pub mod phases;
+pub mod reallocs;
 pub mod sane;
 mod search;
 pub mod strata;
@@ -204,6 +205,7 @@ pub struct Session {
     minor: minor::Kept,
     strata: strata::Strata,
     frees: frees::Frees,
+    reallocs: reallocs::Reallocs,
     dropped: u64,
     unknown: u64,
 }
@@ -248,6 +250,7 @@ impl Session {
             minor: minor::Kept::default(),
             strata: strata::Strata::default(),
             frees: frees::Frees::default(),
+            reallocs: reallocs::Reallocs::default(),
             dropped: 0,
             unknown: 0,
         }
@@ -388,6 +391,9 @@ impl Session {
                 let stack = self.stack(e.stack);
                 let block = LiveBlock::from(e);
                 if let Some(w) = self.blocks.birth(&block, stack) {
+                    if let Some(old) = e.replaces {
+                        self.replaced(e, stack, old);
+                    }
                     if self.base.is_some() {
                         self.heard_born.add(&w);
                     }
@@ -398,6 +404,7 @@ impl Session {
             Event::Promote(e) => self.blocks.promote(e.id),
             Event::Dealloc(e) => {
                 if let Some((block, w)) = self.blocks.death(e.id) {
+                    self.reallocs.death(e.id, &block);
                     self.lives.add(&Life::freed(&block, e));
                     self.live(block.stack, |lives| lives.die(block.born_ns, e.at.time_ns, w));
                 }

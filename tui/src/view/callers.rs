@@ -31,6 +31,11 @@ const fn spec(
     Spec { title, wanted: Wanted { tight, roomy, worth }, cell }
 }
 
+/// From so many columns on a third of them is for the bar.
+const WIDE: u16 = 180;
+/// Its place.
+const BAR: usize = 2;
+
 const COLUMNS: [Spec; 4] = [
     spec("cum", AMOUNT, 4, |row, unit, fields| figure(&row.cum, unit, fields)),
     spec("share", (Fields(7, 0), Fields(7, 0)), 3, |row, _, fields| {
@@ -69,7 +74,10 @@ fn bar(share: f64, columns: u16) -> String {
 /// Draws crumbs, heading and rows.
 pub fn draw(app: &App, callers: &Callers, parts: &Parts, frame: &mut Frame) {
     crumbs(callers, app.metric(), parts.crumbs, frame);
-    let wanted: Vec<Wanted> = COLUMNS.iter().map(|spec| spec.wanted).collect();
+    let mut wanted: Vec<Wanted> = COLUMNS.iter().map(|spec| spec.wanted).collect();
+    if parts.body.width >= WIDE {
+        wanted[BAR].roomy = Fields(parts.body.width / 3, 0);
+    }
     let (name_width, placed) = layout::place(parts.body.width, &wanted);
     let title = match callers.direction {
         Direction::Callers => "callers",

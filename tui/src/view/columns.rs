@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::style::Stylize;
 use ratatui::text::{Line, Span};
 
-use super::{callsites, list_row, text};
-use crate::app::App;
+use super::{Parts, callsites, list_row, text};
 use crate::app::cursor::Cursor;
+use crate::app::{App, Screen};
 use crate::query::Column;
 
 /// Columns of a column's heading.
@@ -33,8 +33,27 @@ const fn says(column: Column) -> &'static str {
     }
 }
 
-/// Draws the list.
-pub fn draw(app: &App, cursor: &Cursor, area: Rect, frame: &mut Frame) {
+/// Columns of the list, where the callsites have room beside it.
+const LIST: u16 = 86;
+/// The fewest that callsites are worth showing in.
+const LEAST_BESIDE: u16 = 80;
+
+/// Draws the list, and what it makes of the callsites where there is room.
+pub(super) fn draw(app: &App, cursor: &Cursor, parts: &Parts, frame: &mut Frame) {
+    let whole = parts.body;
+    let beside = whole.width >= LIST + LEAST_BESIDE && whole.height > 4;
+    let area = Rect { width: if beside { LIST } else { whole.width }, ..whole };
+    if let (true, Some(Screen::Callsites(rows))) = (beside, app.screens().first()) {
+        let right = Rect { x: whole.x + LIST, width: whole.width - LIST, ..whole };
+        let line = |y: u16, height: u16| Rect { y: right.y + y, height, ..right };
+        let parts = Parts {
+            heading: line(0, 1),
+            body: line(1, right.height - 2),
+            total: line(right.height - 1, 1),
+            ..*parts
+        };
+        callsites::draw(app, rows, &parts, frame);
+    }
     let listed = app.columns_listed();
     let shown = listed.iter().enumerate().skip(cursor.offset());
     for (y, (at, (column, on))) in (area.y..area.bottom()).zip(shown) {

@@ -87,6 +87,23 @@ fn plain(said: &str, width: usize) -> Line<'static> {
     Line::from(text::keep_start(&format!("   {said}"), width).into_owned())
 }
 
+/// Figures one behind the other, in as many lines as they need: none is broken.
+fn listed(figures: &[String], width: usize) -> Vec<Line<'static>> {
+    let mut lines: Vec<String> = Vec::new();
+    for (at, figure) in figures.iter().enumerate() {
+        let comma = if at + 1 < figures.len() { "," } else { "" };
+        match lines.last_mut() {
+            Some(line)
+                if 3 + text::width(line) + 1 + text::width(figure) + comma.len() <= width =>
+            {
+                line.push_str(&format!(" {figure}{comma}"));
+            }
+            _ => lines.push(format!("{figure}{comma}")),
+        }
+    }
+    lines.iter().map(|line| plain(line, width)).collect()
+}
+
 fn bytes(estimate: &Estimate) -> String {
     format::estimate(estimate, Unit::Bytes).to_string()
 }
@@ -94,23 +111,25 @@ fn bytes(estimate: &Estimate) -> String {
 /// Figures, hints, factors, sizes, lives, threads.
 fn about(answer: &Answer, width: usize) -> Vec<Line<'static>> {
     let f = &answer.figures;
-    let mut lines = vec![plain(
-        &format!(
-            "in use {}, objects {}, alloc/s {}",
-            bytes(&f.in_use_bytes),
-            format::estimate(&f.in_use_objects, Unit::Objects),
-            format::estimate(&f.allocated_rate, Unit::BytesPerSecond)
-        ),
+    let mut lines = listed(
+        &[
+            format!("in use {}", bytes(&f.in_use_bytes)),
+            format!("objects {}", format::estimate(&f.in_use_objects, Unit::Objects)),
+            format!("alloc/s {}", format::estimate(&f.allocated_rate, Unit::BytesPerSecond)),
+        ],
         width,
-    )];
-    lines.push(plain(
-        &format!(
-            "promoted {}, dies young {}, growth {}{}",
-            format::ratio(&f.promoted),
-            format::ratio(&f.short_lived),
-            format::change(f.growth),
-            if f.grew { " ▲" } else { ", no evidence" }
-        ),
+    );
+    let growth = format::change(f.growth);
+    lines.extend(listed(
+        &[
+            format!("promoted {}", format::ratio(&f.promoted)),
+            format!("dies young {}", format::ratio(&f.short_lived)),
+            if f.grew {
+                format!("growth {growth} ▲")
+            } else {
+                format!("growth {growth}, no evidence")
+            },
+        ],
         width,
     ));
     lines.push(head("what to do", width));
@@ -129,8 +148,11 @@ fn about(answer: &Answer, width: usize) -> Vec<Line<'static>> {
         None => lines.push(plain(format::UNKNOWN, width)),
     }
     lines.push(head("lifetimes", width));
-    lines.push(plain(
-        &format!("median {}, mean {}", format::lifetime(&f.lifetime), format::mean_life(&f.mean)),
+    lines.extend(listed(
+        &[
+            format!("median {}", format::lifetime(&f.lifetime)),
+            format!("mean {}", format::mean_life(&f.mean)),
+        ],
         width,
     ));
     if answer.ages.is_empty() {
@@ -267,11 +289,21 @@ fn factors_lines(factors: &Factors, answer: &Answer, width: usize) -> Vec<Line<'
         ("stay", Factor::Stay, factors.stay_ns.each_ref().map(stay)),
         ("size", Factor::Size, factors.size.each_ref().map(bytes)),
     ];
+    // Below each other where they do not fit beside.
+    let mark = "  ← moved";
+    let beside = rows.iter().all(|(_, _, [a, b])| {
+        3 + 9 + 1 + text::width(a) + 3 + text::width(b) + text::width(mark) <= width
+    });
     let mut lines = vec![plain(&format!("{:<9} first {before} → last {after}", ""), width).dim()];
     for (name, factor, [a, b]) in rows {
-        let moved = if factors.moved == Some(factor) { "  ← moved" } else { "" };
-        let line = plain(&format!("{name:<9} {a} → {b}{moved}"), width);
-        lines.push(if moved.is_empty() { line } else { line.bold() });
+        let moved = if factors.moved == Some(factor) { mark } else { "" };
+        let said = if beside {
+            vec![format!("{name:<9} {a} → {b}{moved}")]
+        } else {
+            vec![format!("{name:<9} {a}"), format!("{:<9} → {b}{moved}", "")]
+        };
+        let shown = said.iter().map(|said| plain(said, width));
+        lines.extend(shown.map(|line| if moved.is_empty() { line } else { line.bold() }));
     }
     if factors.moved.is_none() {
         lines.push(plain("none of them moved for sure", width).dim());

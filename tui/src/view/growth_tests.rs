@@ -216,3 +216,143 @@ fn who_frees_is_asked_for_and_shown() {
     press(&mut app, &f.session, "⎋");
     assert_eq!(wanted(&mut app, &f), Some(false));
 }
+
+/// Whatever is to be said above the leaks, it is said to its end from 80 columns on, and of
+/// what there is room for at any size no line is cut in the middle of a figure.
+#[test]
+fn lines_above_the_leaks_fit() {
+    let mut f = marked();
+    let leak = f.stack(&["main@orders/src/main.rs:12", "orders::auth::log_in@orders/src/a.rs:4"]);
+    let at = f.now();
+    f.say(Mark { at, label: "after the second half of the load test of this night".into() });
+    for _ in 0..200 {
+        f.alloc(leak, 400_000);
+        f.pass(0.5);
+    }
+    for (width, height) in [(80, 24), (81, 24), (90, 30), (100, 40), (120, 24), (300, 80)] {
+        for keys in ["7", "7D↓D↓", "7A↓", "7L64G⏎", "7D↓D↓AAA↓L640G⏎"] {
+            let size = (width, height);
+            let mut app = run(&f.session, size, keys);
+            app.update(Message::System(Some(memory())), &f.session);
+            let shown = text(&drawn(&app, size));
+            let said: Vec<&str> = shown
+                .lines()
+                .skip_while(|line| !line.starts_with(" growth "))
+                .take_while(|line| !line.starts_with(" callsite "))
+                .collect();
+            assert!(said.len() >= 4, "{size:?} {keys}: {shown}");
+            assert!(said.iter().all(|line| !line.ends_with('…')), "{size:?} {keys}: {said:#?}");
+            let all = said.join(" ");
+            for part in ["▲+", "/s", "unexplained", "in use", "agent", "reaches", "old: over"] {
+                assert!(all.contains(part), "{size:?} {keys}: {part} is not in {said:#?}");
+            }
+        }
+    }
+}
+
+/// Where there is room for nothing else, a screen says which it is, and shows a row.
+#[test]
+fn the_smallest_screen_says_which_it_is() {
+    let f = marked();
+    for (keys, tab) in
+        [("1", "1 Callsites"), ("4", "4 Time"), ("5", "5 Promotion"), ("7", "7 Leaks")]
+    {
+        let shown = screen(&f.session, (20, 5), keys);
+        let first = shown.lines().next().unwrap();
+        assert!(first.contains(tab) && first.contains(" or"), "{keys}: {shown}");
+        if keys != "4" {
+            assert!(shown.contains('▸'), "{keys}: {shown}");
+        }
+    }
+}
+
+/// A very wide screen is used: names that are long, every column with its interval, and
+/// what else there is beside them.
+#[test]
+fn a_wide_screen_uses_its_room() {
+    const LONG: &str = "<orders::store::Table<orders::keys::Customer, orders::rows::Invoice> as \
+                        orders::store::Grow>::grow_to_what_is_needed";
+    let wide = (300, 80);
+    let mut f = marked();
+    let stack = f.stack(&["main@orders/src/main.rs:12", &format!("{LONG}@orders/src/table.rs:77")]);
+    for _ in 0..300 {
+        let id = f.alloc(stack, 1000);
+        f.promote(id);
+        f.pass(0.5);
+    }
+    let named =
+        |shown: &str| shown.contains("grow_to_what_is_needed") && shown.contains("table.rs:77");
+    let titles = [
+        (
+            "1",
+            &[
+                "in use",
+                "objects",
+                "allocated",
+                "births",
+                "alloc/s",
+                "births/s",
+                "promoted",
+                "dies young",
+                "lifetime",
+                "mean life",
+                "growth",
+                "trend",
+            ][..],
+        ),
+        (
+            "7",
+            &[
+                "growth",
+                "old",
+                "age",
+                "in use",
+                "old objects",
+                "born before",
+                "≥ before load",
+                "≥ after load",
+            ],
+        ),
+        ("5", &["born young", "promoted", "promoted/s", "rate", "dies young", "lifetime"]),
+        ("2", &["cum", "share", "flat"]),
+    ];
+    for (keys, titles) in titles {
+        let shown = screen(&f.session, wide, keys);
+        let heading = shown
+            .lines()
+            .find(|line| line.starts_with(" callsite") || line.starts_with(" callers"))
+            .unwrap_or_else(|| panic!("{keys}: {shown}"));
+        for title in titles {
+            assert!(heading.contains(title), "{keys}: {title} is not in {heading}");
+        }
+        assert!(named(&shown), "{keys}: {shown}");
+        let row = shown.lines().find(|line| line.contains("grow_to_what")).unwrap();
+        let columns = row.chars().count();
+        assert!(columns > 270, "{keys}: {columns} of 300 columns are used by {row}");
+    }
+    // Names have what figures leave.
+    for keys in ["5", "7", "2"] {
+        let shown = screen(&f.session, wide, keys);
+        assert!(shown.contains("orders::rows::Invoice"), "{keys}: {shown}");
+    }
+    // A bar of all is as wide as it is said to be.
+    let callers = screen(&f.session, wide, "2");
+    assert!(callers.contains(&"█".repeat(100)), "{callers}");
+    // Details stand in two columns: what a callsite does, and whence it is called.
+    let details = screen(&f.session, wide, "d");
+    let both = |a: &str, b: &str| details.lines().any(|line| line.contains(a) && line.contains(b));
+    assert!(both("in use", "callstacks:") && both("█", "0x"), "{details}");
+    // The chooser of columns shows what it makes of the table.
+    let columns = screen(&f.session, wide, "cjj ");
+    let line = |part: &str| columns.lines().find(|line| line.contains(part)).unwrap().to_owned();
+    assert!(line("[x] in use").contains(" callsite "), "{columns}");
+    let heading = line("[x] in use");
+    assert!(heading.contains("alloc/s") && !heading.contains("objects"), "{heading}");
+    assert!(named(&columns), "{columns}");
+    // Time: the curves at the left, the layers' names and figures at the right.
+    let time = screen(&f.session, wide, "4");
+    let row =
+        time.lines().find(|line| line.contains("table.rs:77")).unwrap_or_else(|| panic!("{time}"));
+    let at = row.find("grow_to_what").map(|at| row[..at].chars().count()).unwrap();
+    assert!(at > 150, "{row}");
+}

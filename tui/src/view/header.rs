@@ -52,6 +52,8 @@ pub fn title(app: &App, area: Rect, frame: &mut Frame) {
     };
     // A long name is cut before anything else has to go.
     let [long, medium, least] = NAMES.map(|columns| text::keep_start(&name, columns));
+    // Where one is says more than the end of a name.
+    let hint = |columns| text::keep_start(&name, columns).into_owned();
     let wordy = |name: &str| joined(name, &[&pid, &up]);
     let short = |name: &str| joined(name, &[&pid]);
     let states_width = columns(&states);
@@ -73,6 +75,8 @@ pub fn title(app: &App, area: Rect, frame: &mut Frame) {
         (" ", short(&long), &here),
         (" ", short(&least), &here),
         (" ", least.clone().into_owned(), &here),
+        (" ", hint(8), &here),
+        (" ", hint(5), &here),
         (" ", short(&long), &Vec::new()),
         (" ", short(&least), &Vec::new()),
         (" ", long.clone().into_owned(), &Vec::new()),

@@ -85,7 +85,7 @@ pub(super) fn draw(app: &App, leaks: &Leaks, parts: &Parts, frame: &mut Frame) {
     let answer = leaks.answer.as_ref();
     let area = parts.body;
     let line = |y: usize| Rect { y: area.y + y as u16, height: 1, ..area };
-    let said = summary(app, leaks, usize::from(area.width));
+    let said = summary(app, leaks, usize::from(area.width), rooms.summary);
     for (y, said) in said.into_iter().take(rooms.summary).enumerate() {
         frame.render_widget(said, line(y));
     }
@@ -155,69 +155,121 @@ fn growth(figures: &LeakFigures, fields: Fields) -> Span<'static> {
     if figures.grew { text.replacen(" +", "▲+", 1).yellow().bold() } else { text.dim() }
 }
 
-/// The lines above the rows, the most telling first where there is room for few.
-fn summary(app: &App, leaks: &Leaks, width: usize) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    if let Some(answer) = &leaks.answer {
-        lines.push(grown(leaks, answer));
-        let limits = app.limits();
-        lines.push(reaches(answer, &limits));
-        lines.push(resident(app, width));
-        lines.push(born(app, answer));
-        let others = limits.iter().skip(1).filter(|limit| limit.forecast.is_some());
-        lines.extend(others.take(1).map(|limit| Line::from(said("or", &limit_of(limit)))));
+/// The lines above the rows, the most telling first where there is room for few: each in
+/// the longest of its forms that fits, or, where lines are left, in two.
+fn summary(app: &App, leaks: &Leaks, width: usize, lines: usize) -> Vec<Line<'static>> {
+    let Some(answer) = &leaks.answer else { return Vec::new() };
+    let limits = app.limits();
+    let said = [grown(leaks, answer), reaches(answer, &limits), resident(app), born(app, answer)];
+    let room = width.saturating_sub(NAME);
+    // Where lines are left, those have two first that say least in one.
+    let mut spare = lines.saturating_sub(said.len());
+    let mut broken: [Option<(String, String)>; 4] = Default::default();
+    for at in [2, 1, 0, 3] {
+        let whole = &said[at].forms[0];
+        if spare > 0 && text::width(whole) > room {
+            broken[at] = in_two(whole, room);
+            spare -= usize::from(broken[at].is_some());
+        }
     }
-    lines
-        .into_iter()
-        .map(|line| {
-            let whole: String = line.spans.iter().map(|span| span.content.as_ref()).collect();
-            if text::width(&whole) <= width {
-                line
-            } else {
-                Line::from(text::keep_start(&whole, width).into_owned())
-            }
-        })
-        .collect()
+    let mut shown = Vec::new();
+    for (said, broken) in said.iter().zip(broken) {
+        if let Some((first, second)) = broken {
+            shown.push(said.line(&first));
+            shown.push(Line::from(format!("{}{second}", " ".repeat(NAME))));
+        } else {
+            shown.push(said.fitted(room));
+        }
+    }
+    let others = limits.iter().skip(1).filter(|limit| limit.forecast.is_some());
+    shown.extend(others.take(1).map(|limit| Said::of("or", limit_of(limit)).fitted(room)));
+    shown
 }
 
-/// A line with its name.
-fn said(name: &str, what: &str) -> Vec<Span<'static>> {
-    vec![format!(" {name:<9}").dim(), Span::raw(what.to_owned())]
+/// Columns of a line's name.
+const NAME: usize = 10;
+
+/// What a line says.
+struct Said {
+    name: &'static str,
+    /// The longest first.
+    forms: Vec<String>,
+    /// A figure at its beginning, and how it looks.
+    figure: String,
+    with_evidence: Option<bool>,
+}
+
+impl Said {
+    fn of(name: &'static str, forms: Vec<String>) -> Self {
+        Self { name, forms, figure: String::new(), with_evidence: None }
+    }
+
+    /// The longest form that `room` columns hold.
+    fn fitted(&self, room: usize) -> Line<'static> {
+        let fits = |form: &&String| text::width(form) <= room;
+        let form = self.forms.iter().find(fits).or(self.forms.last());
+        self.line(&form.map(|form| text::keep_start(form, room)).unwrap_or_default())
+    }
+
+    fn line(&self, form: &str) -> Line<'static> {
+        let mut line = Line::from(format!(" {:<9}", self.name).dim());
+        let rest = form.strip_prefix(self.figure.as_str());
+        if let (Some(evidence), Some(rest)) = (self.with_evidence, rest) {
+            let figure = self.figure.clone();
+            line.push_span(if evidence { figure.yellow().bold() } else { figure.dim() });
+            line.push_span(Span::raw(rest.to_owned()));
+        } else {
+            line.push_span(Span::raw(form.to_owned()));
+        }
+        line
+    }
+}
+
+/// Cut behind a comma, or another sign, so that both parts fit.
+fn in_two(text: &str, room: usize) -> Option<(String, String)> {
+    let ends = text.match_indices([',', ';', ':']).map(|(at, _)| at + 1);
+    let mut cuts = ends.filter(|at| text[*at..].starts_with(' ')).map(|at| text.split_at(at));
+    let fits = |part: &str| text::width(part) <= room;
+    let (first, second) = cuts.rfind(|(first, second)| fits(first) && fits(second.trim_start()))?;
+    Some((first.to_owned(), second.trim_start().to_owned()))
 }
 
 fn ago(ns: u64) -> String {
     format::duration(ns as f64, 2, Rounding::Nearest)
 }
 
-fn grown(leaks: &Leaks, answer: &Answer) -> Line<'static> {
-    let since = match &leaks.base {
-        Some(mark) => format!("since “{}”", text::clean(mark)),
+fn grown(leaks: &Leaks, answer: &Answer) -> Said {
+    let since = |columns| match &leaks.base {
+        Some(mark) => format!("since “{}”", text::keep_start(&text::clean(mark), columns)),
         None => "since heaptop came".to_owned(),
     };
     let over = ago(answer.to_ns.saturating_sub(answer.from_ns));
     let change = format::change(answer.total.growth);
-    let mut spans = said("growth", "");
-    let value = if answer.total.grew {
-        format!("▲{change}").yellow().bold()
-    } else {
-        Span::raw(change.to_string()).dim()
-    };
-    spans.push(value);
-    spans.push(Span::raw(format!(" {since}, over {over}: ")));
-    spans.push(match (answer.total.grew, answer.total.growth) {
+    let grew = answer.total.grew;
+    let figure = if grew { format!("▲{change}") } else { change.to_string() };
+    let [why, short] = match (grew, answer.total.growth) {
         (true, Change::Interval { value, .. } | Change::Exact { value }) => {
             let speed = value / answer.seconds().max(1e-9);
-            Span::raw(format!("{}/s, with evidence", format::bytes(speed, 2, Rounding::Nearest)))
+            let speed = format::bytes(speed, 2, Rounding::Nearest);
+            [format!("{speed}/s, with evidence"), format!("{speed}/s")]
         }
-        (true, _) => Span::raw("with evidence"),
-        (false, Change::Unknown) => Span::raw("not known").dim(),
-        (false, _) => Span::raw("no evidence of growth").dim(),
-    });
-    Line::from(spans)
+        (true, _) => ["with evidence".into(), "with evidence".into()],
+        (false, Change::Unknown) => ["not known".into(), "not known".into()],
+        (false, _) => ["no evidence of growth".into(), "no evidence".into()],
+    };
+    let forms = vec![
+        format!("{figure} {}, over {over}: {why}", since(200)),
+        format!("{figure} {}, over {over}: {short}", since(24)),
+        format!("{figure} {}, over {over}: {short}", since(12)),
+        format!("{figure} in {over}: {short}"),
+        format!("{figure} in {over}"),
+        figure.clone(),
+    ];
+    Said { name: "growth", forms, figure, with_evidence: Some(grew) }
 }
 
-/// How long, with its interval.
-fn time(forecast: &Forecast) -> String {
+/// How long, with its interval, and without.
+fn time(forecast: &Forecast) -> [String; 2] {
     let of = |seconds: f64| {
         if seconds > LONGEST_SECONDS {
             "> 10 years".to_owned()
@@ -225,70 +277,98 @@ fn time(forecast: &Forecast) -> String {
             format::duration(seconds * 1e9, 2, Rounding::Nearest)
         }
     };
+    let value = of(forecast.seconds);
     if forecast.seconds == forecast.low && forecast.low == forecast.high {
-        return of(forecast.seconds);
+        return [value.clone(), value];
     }
-    format!("{} ({} to {})", of(forecast.seconds), of(forecast.low), of(forecast.high))
+    [format!("{value} ({} to {})", of(forecast.low), of(forecast.high)), value]
 }
 
-fn limit_of(limit: &Reached) -> String {
+fn limit_of(limit: &Reached) -> Vec<String> {
     let [name, of] = limit.bound.names();
     let most = format::bytes(limit.most as f64, 3, Rounding::Nearest);
-    match &limit.forecast {
-        Some(forecast) if of == "in use" => format!("{name}, {most} in use, in {}", time(forecast)),
-        Some(forecast) => {
-            format!("{name}, {most}, in {}, if {of} grows as in use does", time(forecast))
-        }
-        None => format!("{name}, {most}: –"),
-    }
-}
-
-fn reaches(answer: &Answer, limits: &[Reached]) -> Line<'static> {
-    if !answer.total.grew {
-        return Line::from(said("reaches", "– no forecast without evidence of growth"));
-    }
-    match limits.first() {
-        Some(nearest) => Line::from(said("reaches", &limit_of(nearest))),
-        None => Line::from(said("reaches", "– no limit is known: L sets one")),
-    }
-}
-
-fn resident(app: &App, width: usize) -> Line<'static> {
-    let of = app.resident();
-    let bytes = |value: Option<u64>| {
-        value.map_or(format::UNKNOWN.to_owned(), |v| format::bytes(v as f64, 3, Rounding::Nearest))
+    let Some(forecast) = &limit.forecast else {
+        return vec![format!("{name}, {most}: –"), format!("{name}: –"), "–".into()];
     };
-    let slack = if width >= 110 { "allocator slack –" } else { "slack –" };
-    let unexplained = format::change(of.unexplained).to_string();
-    let parts = format!(
-        "{}: in use {}, {slack}, files {}, agent {}, unexplained {}",
-        bytes(of.rss),
-        format::estimate(&of.in_use, Unit::Bytes),
-        bytes(of.files),
-        bytes(of.agent),
-        unexplained.trim_start_matches('+'),
-    );
-    Line::from(said("RSS", &parts))
+    let [long, short] = time(forecast);
+    let mut forms = if of == "in use" {
+        vec![format!("{name}, {most} in use, in {long}")]
+    } else {
+        vec![
+            format!("{name}, {most}, in {long}, if {of} grows as in use does"),
+            format!("{name}, {most}, in {long}, if {of} grows alike"),
+        ]
+    };
+    forms.extend([
+        format!("{name} in {long}"),
+        format!("{name} in {short}"),
+        format!("limit in {short}"),
+    ]);
+    forms
+}
+
+fn reaches(answer: &Answer, limits: &[Reached]) -> Said {
+    let of = |forms: &[&str]| forms.iter().map(|&form| form.to_owned()).collect();
+    let forms = match limits.first() {
+        _ if !answer.total.grew => {
+            of(&["– no forecast without evidence of growth", "– no evidence of growth", "–"])
+        }
+        Some(nearest) => limit_of(nearest),
+        None => of(&["– no limit is known: L sets one", "– L sets a limit", "–"]),
+    };
+    Said::of("reaches", forms)
+}
+
+fn resident(app: &App) -> Said {
+    let of = app.resident();
+    let bytes = |value: Option<u64>, digits| {
+        let of = |v| format::bytes(v as f64, digits, Rounding::Nearest);
+        value.map_or(format::UNKNOWN.to_owned(), of)
+    };
+    let change = format::change(of.unexplained);
+    let unexplained = change.to_string().trim_start_matches('+').to_owned();
+    let short = change.value.trim_start().trim_start_matches('+').to_owned();
+    let (rss, in_use) = (bytes(of.rss, 3), format::estimate(&of.in_use, Unit::Bytes));
+    let begin = format!("{rss}: in use {in_use}");
+    let parts = format!("files {}, agent {}", bytes(of.files, 3), bytes(of.agent, 3));
+    let both = of.files.zip(of.agent).map(|(files, agent)| files + agent);
+    let forms = vec![
+        format!("{begin}, allocator slack –, {parts}, unexplained {unexplained}"),
+        format!("{begin}, slack –, {parts}, unexplained {unexplained}"),
+        format!("{begin}, files and agent {}, unexplained {unexplained}", bytes(both, 2)),
+        format!("{begin}, files+agent {}, unexplained {short}", bytes(both, 2)),
+        format!("{begin}, unexplained {short}"),
+        begin,
+        rss,
+    ];
+    Said::of("RSS", forms)
 }
 
 /// When generations were born, for those without a mark's name; and how marks are made.
-fn born(app: &App, answer: &Answer) -> Line<'static> {
+fn born(app: &App, answer: &Answer) -> Said {
     let now = answer.to_ns;
     let marked = answer.generations.iter().any(|generation| generation.mark.is_some());
-    let what = if marked {
-        "≥ mark: after it, until the next".to_owned()
+    let [what, short] = if marked {
+        ["≥ mark: after it, until the next".to_owned(), "≥ mark: after it".to_owned()]
     } else {
         let last = answer.generations.last();
-        let part = last.map_or(0, |last| now.saturating_sub(last.from_ns));
-        format!("1 to {}: {} each; M marks", answer.generations.len().saturating_sub(1), ago(part))
+        let part = ago(last.map_or(0, |last| now.saturating_sub(last.from_ns)));
+        let parts = answer.generations.len().saturating_sub(1);
+        [format!("1 to {parts}: {part} each; M marks"), format!("1 to {parts}: {part} each")]
     };
     let every = match app.marks_every() {
         Some(1) => "a mark every minute".to_owned(),
         Some(minutes) => format!("a mark every {minutes} minutes"),
         None => "A marks by itself".to_owned(),
     };
-    let what = format!("{what}; {every}; old: over {}", ago(answer.older_than_ns));
-    Line::from(said("born", &what))
+    let old = format!("old: over {}", ago(answer.older_than_ns));
+    let forms = vec![
+        format!("{what}; {every}; {old}"),
+        format!("{short}; {every}; {old}"),
+        format!("{short}; {old}"),
+        old,
+    ];
+    Said::of("born", forms)
 }
 
 /// Goes on at column `x` of the list.

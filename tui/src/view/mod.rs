@@ -59,6 +59,7 @@ use crate::session::Connection;
 const LEAST: (u16, u16) = (20, 5);
 
 /// Where the parts of the screen are.
+#[derive(Clone, Copy)]
 struct Parts {
     title: Rect,
     figures: Rect,
@@ -136,7 +137,7 @@ pub fn draw(app: &App, frame: &mut Frame) {
         Screen::Promotion(promotion) => promotion::draw(app, promotion, &parts, frame),
         Screen::Leaks(leaks) => leaks::draw(app, leaks, &parts, frame),
         Screen::Details(details) => details::draw(details, parts.body, frame),
-        Screen::Columns { cursor } => columns::draw(app, cursor, parts.body, frame),
+        Screen::Columns { cursor } => columns::draw(app, cursor, &parts, frame),
         Screen::Help { offset } => help::draw(*offset, parts.body, frame),
     }
     bar::filter(app, parts.filter, frame);

@@ -10,7 +10,7 @@ use super::layout::{self, Fields, Placed, Wanted};
 use super::{Parts, list_row, names, survival};
 use crate::app::App;
 use crate::app::promotion::Promotion;
-use crate::query::Promotion as Figures;
+use crate::query::{Promotion as Figures, When};
 
 /// A column of figures.
 struct Spec {
@@ -46,7 +46,13 @@ const COLUMNS: [Spec; 6] = [
 pub fn draw(app: &App, promotion: &Promotion, parts: &Parts, frame: &mut Frame) {
     let wanted: Vec<Wanted> = COLUMNS.iter().map(|spec| spec.wanted).collect();
     let (name, placed) = layout::place(parts.body.width, &wanted);
-    let mut heading = names::plain("callsite", name);
+    // Lives, below, are of another stretch: see `survival`.
+    let of = match app.question().when {
+        When::Now => "callsite, since start",
+        When::At(_) | When::Peak => "callsite, start to then",
+        When::Range { .. } => "callsite, in the range",
+    };
+    let mut heading = names::plain(of, name);
     for p in &placed {
         pad_to(&mut heading, p.x);
         heading.push_span(layout::heading(COLUMNS[p.index].title, "", p.fields));

@@ -2,7 +2,7 @@
 //! callsite's minor blocks live through, and what other nurseries would promote.
 //!
 //! ```text
-//! ── parse_header: bytes that outlive so much allocation ─────────────────────────
+//! ── parse_header: bytes that outlive so much allocation, over 34 s ──────────────
 //! 100 % ██████████▓▓░░            nursery [ ] 16 MiB, what if
 //!       ████████████████░░        64 KiB ──────┼───█──────── 1 GiB
 //!       ████████████████████····  promotes  callsite    all
@@ -12,7 +12,8 @@
 //! ```
 //!
 //! Full up to the lower end of the interval, shaded up to its upper end. Beyond the
-//! longest follow-up there are bounds alone: dotted.
+//! longest follow-up there are bounds alone: dotted. All of it is of the stretch of time that
+//! the title says; the table above is of the time since the target's start, and says so.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -45,7 +46,12 @@ pub fn draw(app: &App, promotion: &Promotion, area: Rect, frame: &mut Frame) {
         return;
     };
     let name = text::name(&selected.label.function).into_owned();
-    let says = ": bytes that outlive so much allocation ";
+    let over = of.over_ns.map_or_else(String::new, |(from, to)| {
+        let over = format::duration(to.saturating_sub(from) as f64, 2, Rounding::Nearest);
+        format!(", over {over}")
+    });
+    let outlive = if width < 72 { ": outlive" } else { ": bytes that outlive so much allocation" };
+    let says = format!("{outlive}{over} ");
     let name = text::keep_name(&name, width.saturating_sub(says.len() + 5)).into_owned();
     let gap = width.saturating_sub(3 + text::width(&name) + says.len());
     let title = Line::from(vec!["── ".dim(), name.bold(), says.into(), "─".repeat(gap).dim()]);

@@ -5,11 +5,9 @@ use super::{NodeKey, When};
 use crate::session::estimate::what_if::{what_if, what_if_ocaml};
 use crate::session::figures::{Followed, Ratio};
 use crate::session::minor::Minor;
-use crate::session::then::Then;
 use crate::session::then::by::By;
 use crate::session::{Session, estimate};
 use heaptop_protocol::message::AgentKind;
-use std::sync::Arc;
 
 /// The least nursery that can be asked about, in bytes.
 pub const LEAST_NURSERY: u64 = 64 << 10;
@@ -86,13 +84,7 @@ pub fn survival(session: &Session, key: Option<NodeKey>, when: When) -> Option<S
         }
         None => session.all_minor_lives_at(when),
     };
-    let (own, over_ns) = match stretch(session, when) {
-        Some(then) if then.knows_allocated() => {
-            let totals = group.map_or_else(|| then.whole(), |group| then.group_totals(group));
-            (estimate::share(&totals.promoted, &totals.minor), then.range())
-        }
-        _ => (Ratio::Unknown, None),
-    };
+    let (own, over_ns) = measured(session, group, when);
     let curve = &minor.curve;
     let ocaml = hello.kind == AgentKind::Ocaml;
     // A runtime tells of a minor death at its collection: of the life of a young block it
@@ -135,16 +127,37 @@ pub fn survival(session: &Session, key: Option<NodeKey>, when: When) -> Option<S
     Some(Survival { own_bytes, own, over_ns, ocaml, curve: points, deaths, minor })
 }
 
-/// What happened since heaptop came, until the moment that is asked about, or in the range:
-/// what lives are known of. What is measured over another stretch cannot be compared.
-fn stretch(session: &Session, when: When) -> Option<Arc<Then>> {
-    let (since, now) = session.span()?;
-    match when.until(now) {
-        When::Now => Some(session.lately(Some(since), By::Group)),
-        When::At(to_ns) => session.then(When::Range { from_ns: since.min(to_ns), to_ns }),
-        range @ When::Range { .. } => session.then(range),
-        When::Peak => None,
-    }
+/// What was promoted since heaptop came, until the moment that is asked about, or in the
+/// range, which is given as well: what lives are known of. What is measured over another
+/// stretch cannot be compared.
+fn measured(session: &Session, group: Option<u32>, when: When) -> (Ratio, Option<(u64, u64)>) {
+    const UNKNOWN: (Ratio, Option<(u64, u64)>) = (Ratio::Unknown, None);
+    let Some((since, now)) = session.span() else { return UNKNOWN };
+    let when = when.until(now);
+    let to_ns = match when {
+        When::Now => now,
+        When::At(to_ns) | When::Range { to_ns, .. } => to_ns,
+        When::Peak => return UNKNOWN,
+    };
+    let came = session.came_ns() == Some(since);
+    let (then, range) = match when {
+        // A pass over the living alone.
+        When::Now if came => (Some(session.lately(None, By::Group)), None),
+        When::At(_) if came => (session.then(when), None),
+        When::Range { from_ns, .. } => (session.then(when), Some(from_ns)),
+        // The oldest lives had to go.
+        _ => {
+            let from_ns = since.min(to_ns);
+            (session.then(When::Range { from_ns, to_ns }), Some(from_ns))
+        }
+    };
+    let Some(then) = then.filter(|then| then.knows_allocated()) else { return UNKNOWN };
+    let totals = match range {
+        None => session.since_came(&then, group),
+        Some(_) => *group.map_or_else(|| then.whole(), |group| then.group_totals(group)),
+    };
+    let share = estimate::share(&totals.promoted, &totals.minor);
+    (share, Some((range.unwrap_or(since), to_ns)))
 }
 
 /// The next smaller or larger nursery that can be asked about: powers of two, and the one

@@ -33,6 +33,7 @@ mod ages;
 mod born;
 mod bounds;
 pub mod by;
+mod came;
 pub mod old;
 mod settled;
 mod since;
@@ -131,6 +132,12 @@ impl Session {
         let from = self.base.as_ref()?.at.time_ns;
         let from = self.lives.since().map_or(from, |since| from.max(since.time_ns));
         Some((from.min(self.now_ns), self.now_ns))
+    }
+
+    /// When the viewer's first snapshot ended, in nanoseconds since the agent's start.
+    #[must_use]
+    pub fn came_ns(&self) -> Option<u64> {
+        self.base.as_ref().map(|base| base.at.time_ns)
     }
 
     /// Bytes in use at the ends of `steps` equal steps from after `from_ns` until `to_ns`,

@@ -70,6 +70,7 @@ impl App {
             Some(Place::Timeline) => self.ask_timeline(session),
             Some(Place::Promotion) => self.ask_promotion(session),
             Some(Place::Leaks) => self.ask_leaks(session),
+            Some(Place::Log) => self.ask_log(session),
             _ => self.ask_callsites(session),
         }
     }
@@ -83,6 +84,7 @@ impl App {
             Screen::Timeline(t) => t.answer.is_some(),
             Screen::Promotion(p) => p.answer.is_some(),
             Screen::Leaks(l) => l.answer.is_some(),
+            Screen::Log(l) => l.lines.is_some(),
             Screen::Details(d) => d.answer.is_some(),
             Screen::Columns { .. } | Screen::Help { .. } => true,
         }
@@ -100,6 +102,7 @@ impl App {
                 Screen::Timeline(t) => t.answer = None,
                 Screen::Promotion(p) => p.answer = None,
                 Screen::Leaks(l) => l.answer = None,
+                Screen::Log(l) => l.lines = None,
                 Screen::Details(_)
                 | Screen::Callsites(_)
                 | Screen::Callers(_)
@@ -211,7 +214,7 @@ impl App {
                 *offset = (*offset).min(keys::HELP_LINES.saturating_sub(page));
             }
             Some(Screen::Timeline(t)) => t.settle(),
-            None => {}
+            Some(Screen::Log(_)) | None => {}
         }
     }
 
@@ -258,7 +261,9 @@ impl App {
             Screen::Promotion(p) => p.selected().map(export::promotion_text),
             Screen::Leaks(l) => l.selected().map(export::leak_text),
             Screen::Timeline(t) => t.selected().map(export::series_text),
-            Screen::Details(_) | Screen::Columns { .. } | Screen::Help { .. } => None,
+            Screen::Log(_) | Screen::Details(_) | Screen::Columns { .. } | Screen::Help { .. } => {
+                None
+            }
         }
     }
 }

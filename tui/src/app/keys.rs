@@ -140,6 +140,8 @@ pub enum Place {
     Promotion,
     /// What is old, and what grew.
     Leaks,
+    /// What was said.
+    Log,
     /// One callsite closely.
     Details,
     /// The chooser of columns.
@@ -171,6 +173,7 @@ pub const TABS: &[Tab] = &[
     tab(Place::Timeline, '4', "Time"),
     tab(Place::Promotion, '5', "Promotion"),
     tab(Place::Leaks, '7', "Leaks"),
+    tab(Place::Log, '9', "Log"),
 ];
 
 impl Place {
@@ -184,6 +187,7 @@ impl Place {
             Self::Timeline => "time",
             Self::Promotion => "promotion",
             Self::Leaks => "leaks",
+            Self::Log => "log",
             Self::Details => "details",
             Self::Columns => "columns",
             Self::Help => "help",
@@ -227,7 +231,7 @@ pub const SCREENS: &[Place] = &[
     Place::Promotion,
     Place::Leaks,
 ];
-/// Those, and the details of what they show.
+/// Those, the details of what they show, and the log.
 const PANES: &[Place] = &[
     Place::Callsites,
     Place::Callers,
@@ -236,6 +240,17 @@ const PANES: &[Place] = &[
     Place::Promotion,
     Place::Leaks,
     Place::Details,
+    Place::Log,
+];
+/// Where one can tell the target something.
+const TELLING: &[Place] = &[
+    Place::Callsites,
+    Place::Callers,
+    Place::Flame,
+    Place::Timeline,
+    Place::Promotion,
+    Place::Leaks,
+    Place::Log,
 ];
 const EVERYWHERE: &[Place] = &[
     Place::Callsites,
@@ -244,6 +259,7 @@ const EVERYWHERE: &[Place] = &[
     Place::Timeline,
     Place::Promotion,
     Place::Leaks,
+    Place::Log,
     Place::Details,
     Place::Columns,
     Place::Help,
@@ -327,9 +343,9 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('\\')] "\\" "" PANES Time(TimeKey::Now) "now again, or the end of a recording";
     [char('e')] "e" "export" SCREENS Export "write what is shown as a flamegraph (SVG)";
     [char('o')] "o" "hold order" SCREENS Hold "hold the order of rows while numbers move";
-    [char('+'), char('=')] "+, =" "finer" SCREENS Finer "sample twice as finely: R is halved, for all viewers; asks";
-    [char('-')] "-" "" SCREENS Coarser "sample half as finely: R is doubled, for all viewers; asks";
-    [char('x')] "x" "" SCREENS Sampling "stop sampling, or start it again, for all viewers; asks";
+    [char('+'), char('=')] "+, =" "finer" TELLING Finer "sample twice as finely: R is halved, for all viewers; asks";
+    [char('-')] "-" "" TELLING Coarser "sample half as finely: R is doubled, for all viewers; asks";
+    [char('x')] "x" "" TELLING Sampling "stop sampling, or start it again, for all viewers; asks";
     [char('M')] "M" "mark" PANES Mark "give this moment a name, for all viewers";
     [char('R')] "R" "" PANES Record "record into a file in the working directory, or end that";
     [char('?')] "?" "help" EVERYWHERE Help "this help";
@@ -340,6 +356,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('4')] "4" "" EVERYWHERE Go(Place::Timeline) "the target over time";
     [char('5')] "5" "" EVERYWHERE Go(Place::Promotion) "who survives the nursery, and who dies young";
     [char('7')] "7" "" EVERYWHERE Go(Place::Leaks) "leaks: what is old, what grew, and when a limit is reached";
+    [char('9')] "9" "" EVERYWHERE Go(Place::Log) "log: what agent, connection and heaptop had to say";
     [Code(KeyCode::Tab)] "Tab" "" EVERYWHERE NextScreen "next screen";
     [Code(BackTab)] "Shift-Tab" "" EVERYWHERE FormerScreen "the screen before";
     [Code(Up), char('k')] "Up, k" "" EVERYWHERE Up "one row up";
@@ -429,7 +446,7 @@ mod tests {
             for &place in EVERYWHERE {
                 assert_eq!(action(&key, place), Some(Action::Go(tab.place)), "{}", tab.name);
             }
-            assert!(SCREENS.contains(&tab.place));
+            assert!(PANES.contains(&tab.place));
         }
         assert_eq!(TABS.len(), SCREENS.len());
     }

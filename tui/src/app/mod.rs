@@ -31,6 +31,7 @@ pub mod details;
 pub mod flame;
 pub mod keys;
 pub mod leaks;
+pub mod log;
 mod moves;
 pub mod promotion;
 pub mod rooms;
@@ -41,6 +42,7 @@ pub mod timeline;
 pub mod tree;
 mod update;
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use crossterm::event::{KeyEvent, MouseEvent};
@@ -51,6 +53,7 @@ use crate::calendar::Utc;
 use crate::export::Request;
 use crate::query::{Column, Grouping, Metric, NodeKey, Order, Question, Table, When};
 use crate::session::Connection;
+use crate::session::log::Line;
 use crate::system::Memory;
 use base::GrowthBase;
 pub use commands::Wanted;
@@ -161,6 +164,8 @@ pub struct App {
     /// Taken when the screen was paused.
     export: Option<Box<Request>>,
     note: Option<String>,
+    /// What was said so far, for the log.
+    said: VecDeque<Line>,
     /// Seconds.
     silence: Option<u64>,
     /// The session's revision at the last refresh.
@@ -235,6 +240,7 @@ impl App {
             table: None,
             export: None,
             note: None,
+            said: VecDeque::new(),
             silence: None,
             revision: None,
             file: None,
@@ -418,6 +424,7 @@ impl App {
                     | Screen::Flame(_)
                     | Screen::Timeline(_)
                     | Screen::Leaks(_)
+                    | Screen::Log(_)
                     | Screen::Details(_)
             ),
             total: matches!(

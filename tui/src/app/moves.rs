@@ -66,6 +66,7 @@ impl App {
                 }
             }
             Some(Screen::Details(d)) => d.offset = to(d.offset, page),
+            Some(Screen::Log(l)) => l.scroll(|at| to(at, page), self.size.0, page),
             Some(Screen::Help { offset }) => *offset = to(*offset, page),
             Some(Screen::Timeline(t)) => t.scroll(|at| to(at, page)),
             None => {}
@@ -87,7 +88,7 @@ impl App {
             Screen::Promotion(p) => Some(&mut p.cursor),
             Screen::Leaks(l) => Some(&mut l.cursor),
             Screen::Timeline(t) => Some(&mut t.cursor),
-            Screen::Flame(_) | Screen::Details(_) | Screen::Help { .. } => None,
+            Screen::Flame(_) | Screen::Log(_) | Screen::Details(_) | Screen::Help { .. } => None,
         }
     }
 
@@ -186,6 +187,7 @@ impl App {
                 Screen::Timeline(_)
                 | Screen::Promotion(_)
                 | Screen::Leaks(_)
+                | Screen::Log(_)
                 | Screen::Details(_)
                 | Screen::Columns { .. }
                 | Screen::Help { .. },
@@ -275,6 +277,7 @@ impl App {
             Screen::Timeline(t) => t.selected().map(|s| (s.key, s.label.clone())),
             Screen::Callers(_)
             | Screen::Flame(_)
+            | Screen::Log(_)
             | Screen::Columns { .. }
             | Screen::Help { .. } => None,
         }

@@ -5,6 +5,7 @@ use super::details::Details;
 use super::flame::Flame;
 use super::keys::Place;
 use super::leaks::Leaks;
+use super::log::Log;
 use super::promotion::Promotion;
 use super::timeline::Timeline;
 use super::tree::{Opened, TreeRow};
@@ -25,6 +26,8 @@ pub enum Screen {
     Promotion(Box<Promotion>),
     /// What is old, and what grew.
     Leaks(Box<Leaks>),
+    /// What was said.
+    Log(Box<Log>),
     /// One callsite closely.
     Details(Box<Details>),
     /// Which columns the callsites have.
@@ -44,13 +47,14 @@ impl Screen {
     pub(super) const NONE: Self = Self::Help { offset: 0 };
 
     /// Those that others lie on. There is one of each: the first is shown at the start.
-    pub(super) fn lowest() -> [Self; 5] {
+    pub(super) fn lowest() -> [Self; 6] {
         [
             Self::Callsites(Cursor::default()),
             Self::Flame(Box::default()),
             Self::Timeline(Box::default()),
             Self::Promotion(Box::default()),
             Self::Leaks(Box::default()),
+            Self::Log(Box::default()),
         ]
     }
 
@@ -70,6 +74,7 @@ impl Screen {
             Self::Timeline(_) => Place::Timeline,
             Self::Promotion(_) => Place::Promotion,
             Self::Leaks(_) => Place::Leaks,
+            Self::Log(_) => Place::Log,
             Self::Details(_) => Place::Details,
             Self::Columns { .. } => Place::Columns,
             Self::Help { .. } => Place::Help,

@@ -61,7 +61,9 @@ fn selected(app: &App) -> String {
         Screen::Leaks(leaks) => leaks.selected().unwrap().label.function.to_string(),
         Screen::Details(details) => details.label.function.to_string(),
         Screen::Flame(flame) => flame.selected().unwrap().label.function.to_string(),
-        Screen::Timeline(_) | Screen::Columns { .. } | Screen::Help { .. } => String::new(),
+        Screen::Timeline(_) | Screen::Log(_) | Screen::Columns { .. } | Screen::Help { .. } => {
+            String::new()
+        }
     }
 }
 

@@ -89,6 +89,7 @@ impl App {
     }
 
     pub(super) fn say(&mut self, sentence: String) {
+        self.keep_said(&sentence);
         self.note = Some(sentence);
         self.dirty = true;
     }

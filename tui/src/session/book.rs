@@ -67,6 +67,8 @@ struct FrameInfo {
     /// Outermost first; never empty.
     nodes: Vec<(u32, Owner)>,
     stacks: Vec<u32>,
+    /// Its names were looked for, and there are none.
+    nameless: bool,
 }
 
 /// A callstack.
@@ -269,6 +271,26 @@ impl Book {
         at
     }
 
+    /// Modules with frames that have no names, though they were looked for: the path, and
+    /// how many frames; most frames first.
+    #[must_use]
+    pub fn unnamed(&self) -> Vec<(String, usize)> {
+        let mut by_module: FxHashMap<ModuleId, usize> = FxHashMap::default();
+        for info in self.frames.iter().filter(|info| info.nameless) {
+            *by_module.entry(info.frame.module).or_default() += 1;
+        }
+        let path = |id: &ModuleId| match self.modules.get(id) {
+            // Memory outside the heap has no code.
+            Some(module) if module.path.starts_with(EXTERNAL) => None,
+            Some(module) => Some(sane::text(&module.path).into_owned()),
+            None => Some("code outside of all modules".to_owned()),
+        };
+        let mut unnamed: Vec<_> =
+            by_module.iter().filter_map(|(id, n)| Some((path(id)?, *n))).collect();
+        unnamed.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        unnamed
+    }
+
     /// Names have come. Whether anything changed.
     pub fn rename(&mut self, names: impl Iterator<Item = Named>) -> bool {
         self.forget();
@@ -277,6 +299,7 @@ impl Book {
             let Some(&at) = self.by_frame.get(&frame) else { continue };
             let nodes = self.expand(frame, &symbols);
             let info = &mut self.frames[at as usize];
+            info.nameless = symbols.is_empty();
             if info.nodes != nodes {
                 info.nodes = nodes;
                 touched.extend(info.stacks.iter().copied());
@@ -296,7 +319,7 @@ impl Book {
         }
         let nodes = self.expand(frame, &[]);
         let at = self.frames.len() as u32;
-        self.frames.push(FrameInfo { frame, nodes, stacks: Vec::new() });
+        self.frames.push(FrameInfo { frame, nodes, stacks: Vec::new(), nameless: false });
         self.by_frame.insert(frame, at);
         self.wanted.push(frame);
         at

@@ -39,6 +39,7 @@ pub mod groups;
 mod known;
 pub mod lifetimes;
 pub mod lives;
+pub mod log;
 pub mod minor;
 pub mod names;
 pub mod partition;
@@ -173,6 +174,7 @@ pub struct Session {
     hello: Option<Hello>,
     stopped: Option<String>,
     notices: Vec<String>,
+    log: log::Log,
     threads: FxHashMap<ThreadId, Thread>,
     marks: Vec<Mark>,
     phases: Vec<Phase>,
@@ -226,6 +228,7 @@ impl Session {
             hello: None,
             stopped: None,
             notices: Vec::new(),
+            log: log::Log::default(),
             threads: FxHashMap::default(),
             marks: Vec::new(),
             phases: Vec::new(),
@@ -262,16 +265,26 @@ impl Session {
             Input::Agent(message) => self.hear(message),
             Input::UnknownMessage => {
                 self.unknown += 1;
+                if self.unknown == 1 {
+                    let text = "the agent speaks of something that this heaptop does not know: it is newer";
+                    self.say(log::Kind::Agent, text.into());
+                }
                 true
             }
             Input::Names(names) => self.book.rename(names.into_iter()),
             Input::Connection(connection) => {
                 let clean = |s: &str| sane::text(s).into_owned();
-                self.connection = match connection {
-                    Connection::Lost(why) => Connection::Lost(clean(&why)),
-                    Connection::Ended(how) => Connection::Ended(clean(&how)),
-                    other => other,
-                };
+                let before = std::mem::replace(
+                    &mut self.connection,
+                    match connection {
+                        Connection::Lost(why) => Connection::Lost(clean(&why)),
+                        Connection::Ended(how) => Connection::Ended(clean(&how)),
+                        other => other,
+                    },
+                );
+                if before != self.connection {
+                    self.log_connection();
+                }
                 true
             }
         };
@@ -332,7 +345,9 @@ impl Session {
                 }
             }
             FromAgent::Stopped(stopped) => {
-                self.stopped = Some(sane::text(&stopped.reason).into_owned());
+                let why = sane::text(&stopped.reason).into_owned();
+                self.say(log::Kind::Sampling, format!("sampling stopped: {why}"));
+                self.stopped = Some(why);
             }
             // It is the link's, which reads it when the target is dead.
             FromAgent::Memory(_) => return false,
@@ -341,6 +356,7 @@ impl Session {
                 if self.marks.len() >= MOST_NOTICES {
                     self.marks.remove(0);
                 }
+                self.say(log::Kind::Moment, format!("mark “{label}”"));
                 self.marks.push(Mark { label, ..mark });
             }
             FromAgent::Phase(phase) => self.phase_is(&phase),
@@ -358,6 +374,7 @@ impl Session {
         *self = Self {
             revision: self.revision,
             connection: self.connection.clone(),
+            log: std::mem::take(&mut self.log),
             notices: hello.notices.iter().take(MOST_NOTICES).map(|n| clean(n)).collect(),
             hello: Some(Hello {
                 agent_version: clean(&hello.agent_version),
@@ -367,6 +384,7 @@ impl Session {
             }),
             ..Self::new()
         };
+        self.log_greeting();
     }
 
     fn see(&mut self, at: Moment) {
@@ -531,7 +549,9 @@ impl Session {
 
     fn status_is(&mut self, status: &Status) {
         self.see(status.at);
+        let before = self.course.status().copied();
         self.course.status_is(&Status { totals: sane::totals(&status.totals), ..*status });
+        self.log_status(before, status);
         self.note_layers(status.at.time_ns);
     }
 }

@@ -34,6 +34,7 @@ mod header;
 mod help;
 mod layout;
 mod leaks;
+pub mod log;
 mod names;
 mod plain;
 mod promotion;
@@ -136,6 +137,7 @@ pub fn draw(app: &App, frame: &mut Frame) {
         Screen::Timeline(timeline) => timeline::draw(app, timeline, &parts, frame),
         Screen::Promotion(promotion) => promotion::draw(app, promotion, &parts, frame),
         Screen::Leaks(leaks) => leaks::draw(app, leaks, &parts, frame),
+        Screen::Log(log) => log::draw(app, log, parts.body, frame),
         Screen::Details(details) => details::draw(details, parts.body, frame),
         Screen::Columns { cursor } => columns::draw(app, cursor, &parts, frame),
         Screen::Help { offset } => help::draw(*offset, parts.body, frame),

@@ -220,15 +220,15 @@ fn a_long_name_leaves_room_for_the_rest_of_the_title() {
         screen.lines().next().unwrap().to_owned()
     };
     let cut = |columns: usize| format!(" {}… · pid 4711", &name[..columns - 1]);
-    for (width, columns) in [(168, 32), (122, 32), (112, 20), (96, 20), (88, 12)] {
+    for (width, columns) in [(174, 32), (128, 32), (118, 20), (102, 20), (94, 12)] {
         let title = title(width);
         assert!(title.contains(&cut(columns)), "{width}: {title}");
-        assert_eq!(title.contains(" · up < 1 m"), width > 96, "{width}: {title}");
+        assert_eq!(title.contains(" · up < 1 m"), width > 102, "{width}: {title}");
         assert!(title.contains(" 1 Callsites 2 Callers"), "{width}: {title}");
     }
-    assert!(title(60).ends_with("  1 Callsites 2 3 4 5 7"), "{}", title(60));
+    assert!(title(60).ends_with("  1 Callsites 2 3 4 5 7 9"), "{}", title(60));
     assert!(title(40).starts_with(&format!(" {}…  ", &name[..11])), "{}", title(40));
-    assert!(title(40).ends_with(" 1 Callsites 2 3 4 5 7"), "{}", title(40));
+    assert!(title(40).ends_with(" 1 Callsites 2 3 4 5 7 9"), "{}", title(40));
 }
 
 #[test]
@@ -476,7 +476,10 @@ proptest! {
                     prop_assert!(f.bars.iter().all(|bar| bar.x + bar.width <= size.0));
                     continue;
                 }
-                Screen::Timeline(_) | Screen::Details(_) | Screen::Help { .. } => continue,
+                Screen::Timeline(_)
+                | Screen::Log(_)
+                | Screen::Details(_)
+                | Screen::Help { .. } => continue,
             };
             prop_assert!(cursor.index() < rows.max(1));
             prop_assert!(cursor.offset() <= cursor.index() && cursor.index() < cursor.offset() + page);

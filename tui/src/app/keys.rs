@@ -448,7 +448,7 @@ mod tests {
             }
             assert!(PANES.contains(&tab.place));
         }
-        assert_eq!(TABS.len(), SCREENS.len());
+        assert_eq!(TABS.len(), SCREENS.len() + 1);
     }
 
     #[test]

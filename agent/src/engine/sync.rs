@@ -18,10 +18,15 @@
 pub use loom::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
+#[cfg(loom)]
+pub use loom::sync::{Mutex, MutexGuard};
 #[cfg(not(loom))]
 pub use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
+
+#[cfg(not(loom))]
+pub use std::sync::{Mutex, MutexGuard};
 
 /// `usual`, or `modelled` where loom runs.
 pub const fn scaled(usual: usize, modelled: usize) -> usize {

@@ -11,9 +11,9 @@ use super::stats::Stats;
 use crate::engine::Engine;
 use crate::engine::domain::{self, Domain};
 use crate::engine::profiles::{Callbacks, Core, Phase, Profiles, Token};
+use crate::engine::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 

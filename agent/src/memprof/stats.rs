@@ -1,7 +1,7 @@
 //! What a profile has counted.
 
 use crate::engine::profiles::Core;
-use std::sync::atomic::Ordering::Relaxed;
+use crate::engine::sync::Ordering::Relaxed;
 
 /// Counts of one profile. While nothing is under way,
 ///

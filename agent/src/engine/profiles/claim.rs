@@ -10,8 +10,8 @@
 //! A claim ends when it is closed and on no list, and its block is out of the set of
 //! sampled blocks, or else the stream has it still.
 
+use crate::engine::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// A profile has the block.
 pub const CLAIMED: u32 = 1;

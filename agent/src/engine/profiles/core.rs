@@ -6,6 +6,10 @@
 //! its generation is another.
 
 use super::super::Engine;
+use super::super::sync::{
+    AtomicBool, AtomicU32, AtomicU64, Mutex, MutexGuard,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
 use super::super::tracker::Cause;
 use super::list::List;
 use heaptop_protocol::estimate::Interval;
@@ -14,11 +18,7 @@ use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use std::sync::atomic::{
-    AtomicBool, AtomicU32, AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
-};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 /// Payloads of panics that are kept; further ones are counted.
 const MOST_PANICS: usize = 64;
@@ -320,7 +320,17 @@ impl Core {
 
     /// How far it is.
     pub fn phase(&self) -> Phase {
-        match self.phase.load(Acquire) {
+        Self::phase_of(self.phase.load(Acquire))
+    }
+
+    /// The same, and no phase that was: whoever moves it on from here sees all that this
+    /// thread has done. A write of what stands there, since a load may be of what stood.
+    pub fn phase_now(&self) -> Phase {
+        Self::phase_of(self.phase.fetch_or(0, AcqRel))
+    }
+
+    const fn phase_of(phase: u32) -> Phase {
+        match phase {
             2 => Phase::Sampling,
             3 => Phase::Stopped,
             4 => Phase::Discarded,
@@ -382,6 +392,6 @@ impl Core {
 }
 
 /// Nothing is left half done under these locks.
-pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

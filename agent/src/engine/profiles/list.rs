@@ -1,7 +1,7 @@
 //! A list of entries through a link in each claim: pushed to and popped from by any
 //! thread. The head carries a count against ABA.
 
-use std::sync::atomic::{
+use crate::engine::sync::{
     AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };

@@ -30,13 +30,14 @@
 //!    whoever is done last.
 //!
 //! Deliberately absent: callbacks on the agent's thread, and destructors of
-//! thread-locals. Not modelled under loom: the atomics are std's. What orders them is
-//! the claim's word alone: data is written before a bit is set by a Release, and read
-//! after it was seen by an Acquire.
+//! thread-locals. What orders all of it is the claim's word: data is written before a bit
+//! is set by a Release, and read after it was seen by an Acquire.
 
 mod claim;
 mod core;
 mod list;
+#[cfg(all(test, loom))]
+mod models;
 mod run;
 mod share;
 mod sweep;
@@ -46,14 +47,15 @@ pub use core::{Answer, Birth, Callbacks, Core, Data, Phase, Terms, What};
 pub use share::Shares;
 
 use super::domain::{Domain, Rate};
-use super::{Engine, sys};
-use std::sync::atomic::{
+use super::sync::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
+    scaled,
 };
+use super::{Engine, sys};
 
 /// Profiles that can exist at once.
-pub const MOST: usize = 256;
+pub const MOST: usize = scaled(256, 2);
 
 /// Names a profile and the time that its place was taken: `generation << 32 | place + 1`.
 /// Never 0, and never used twice.
@@ -96,14 +98,9 @@ impl Profiles {
     /// None; `None` where the system has no memory.
     fn new(engine: &Engine) -> Option<Self> {
         let (entries, _) = engine.tracker.room();
-        let at = sys::map(entries * size_of::<Claim>())?;
-        let at = std::ptr::with_exposed_provenance::<Claim>(at);
-        // SAFETY: a fresh mapping of this size that is never given back, aligned to a
-        // page; claims are atomics, for which zero bytes are 0.
-        let claims = unsafe { std::slice::from_raw_parts(at, entries) };
         Some(Self {
             cores: (0..MOST).map(|_| Core::new()).collect(),
-            claims,
+            claims: Self::no_claims(entries)?,
             process: AtomicU64::new(0),
             exist: AtomicUsize::new(0),
             used: AtomicUsize::new(0),
@@ -112,6 +109,18 @@ impl Profiles {
             only: AtomicU32::new(0),
             most_only: (entries / 2) as u32,
         })
+    }
+
+    fn no_claims(n: usize) -> Option<&'static [Claim]> {
+        if cfg!(loom) {
+            // As in `region`: no atomic of a model is valid when zero.
+            return Some(Box::leak((0..n).map(|_| Claim::default()).collect()));
+        }
+        let at = sys::map(n * size_of::<Claim>())?;
+        let at = std::ptr::with_exposed_provenance::<Claim>(at);
+        // SAFETY: a fresh mapping of this size that is never given back, aligned to a
+        // page; claims are atomics, for which zero bytes are 0.
+        Some(unsafe { std::slice::from_raw_parts(at, n) })
     }
 
     fn claim(&self, index: u32) -> Option<&Claim> {

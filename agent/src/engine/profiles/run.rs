@@ -23,8 +23,8 @@ use super::core::{Answer, Birth, Core, Data, Phase, What, lock};
 use super::{Profiles, Token};
 use crate::engine::Engine;
 use crate::engine::domain::Domain;
+use crate::engine::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::engine::tracker::{Death, Taken};
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 /// So many that wait are seen to at one stop.
 const A_STOP: usize = 16;
@@ -131,7 +131,8 @@ impl Profiles {
                     return;
                 }
             } else if state & CLOSED != 0 {
-                claim.state.fetch_and(!DUE, AcqRel);
+                // Once more: it may have been closed before its block was in the set.
+                close(engine, index, claim);
             } else if core.phase() == Phase::Discarded {
                 forget(engine, index, claim, core, false);
             } else if state & DISCARD != 0 {
@@ -222,11 +223,11 @@ impl Profiles {
             }
             self.discard_claim(engine, d, index, place as u32);
         }
-        self.drain(engine, core);
+        self.drain(engine, d, core);
     }
 
     /// Takes the lists of a discarded profile apart.
-    pub(super) fn drain(&self, engine: &Engine, core: &Core) {
+    pub(super) fn drain(&self, engine: &Engine, d: &Domain, core: &Core) {
         let young = |i| self.claim(i).map(|c| &c.next_young);
         for list in [&core.young, &core.old] {
             while let Some(index) = list.pop(young) {
@@ -237,14 +238,8 @@ impl Profiles {
         while engine.is_here()
             && let Some(index) = core.waiting.pop(waiting).or_else(|| lock(&core.queue).pop_front())
         {
-            self.off_queue(index);
-            self.settle(engine, index);
-        }
-    }
-
-    fn off_queue(&self, index: u32) {
-        if let Some(claim) = self.claim(index) {
-            claim.state.fetch_and(!QUEUED, AcqRel);
+            // Its birth may have been too late for who looked for the profile's claims.
+            self.take_up(engine, d, index);
         }
     }
 
@@ -266,7 +261,7 @@ impl Profiles {
             };
             let discarded = core.phase() == Phase::Discarded;
             if discarded {
-                self.drain(engine, core);
+                self.drain(engine, d, core);
             } else {
                 self.sweep(engine, d, core, super::sweep::A_STOP);
                 if core.terms().prompt {
@@ -436,4 +431,4 @@ fn take(claim: &Claim) -> Option<Data> {
     Data::new(claim.data.swap(std::ptr::null_mut(), Relaxed).cast())
 }
 
-const _: () = assert!(size_of::<Claim>() == 64, "a claim is a cache line");
+const _: () = assert!(cfg!(loom) || size_of::<Claim>() == 64, "a claim is a cache line");

@@ -5,11 +5,11 @@ use super::claim::{BORN, CLAIMED, Frames, HELD, LEDGER, MAJOR, ONLY, QUEUED, RUN
 use super::core::{Core, Phase, What};
 use crate::engine::Engine;
 use crate::engine::domain::{Domain, Hit};
+use crate::engine::sync::Ordering::{Relaxed, Release};
 use crate::engine::tracker::Birth;
 use crate::engine::unwind::{Captured, End};
 use heaptop_protocol::estimate::Interval;
 use std::cell::Cell;
-use std::sync::atomic::Ordering::{Relaxed, Release};
 
 /// What falls to whom.
 pub struct Shares<'a> {
@@ -151,9 +151,9 @@ impl Profiles {
         }
         // A discard that came meanwhile has not seen it.
         if engine.is_here() && core.hold(generation) {
-            if core.phase() == Phase::Discarded {
+            if core.phase_now() == Phase::Discarded {
                 self.discard_claim(engine, d, index, share.place);
-                self.drain(engine, core);
+                self.drain(engine, d, core);
             }
             self.release(share.place);
         }

@@ -11,7 +11,7 @@ use super::claim::{CLOSED, DYING, PROMOTE, PROMOTED, YOUNG};
 use super::core::Core;
 use crate::engine::Engine;
 use crate::engine::domain::Domain;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use crate::engine::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// So many are looked at in one stop: more than can be born until the next.
 pub const A_STOP: usize = 64;

@@ -3,6 +3,7 @@
 
 pub mod details;
 mod grow;
+pub mod grown;
 mod growth;
 mod keys;
 mod leaks;

@@ -32,6 +32,10 @@ pub struct Truth {
     pub promoted_objects: Option<u64>,
     /// What can be expected to have been promoted, where it cannot be known.
     pub promoted_expected_bytes: Option<u64>,
+    /// Blocks that came by realloc.
+    pub reallocs: Option<u64>,
+    /// Bytes that blocks held which lay elsewhere after that.
+    pub copied_bytes: Option<u64>,
 }
 
 /// The line in front of the truths.

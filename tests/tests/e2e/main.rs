@@ -11,6 +11,7 @@ mod manners;
 mod near;
 mod nurseries;
 mod prove;
+mod reallocs;
 mod recordings;
 mod report;
 mod safety;

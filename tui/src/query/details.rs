@@ -10,6 +10,7 @@
 //! is: more work, blocks that stay longer, or larger ones. A factor has moved if its two
 //! intervals do not touch.
 
+use super::grown::{Grown, grown};
 use super::numbers::Numbers;
 use super::{Figures, Label, NodeKey, Question, When};
 use crate::session::blocks::Block;
@@ -60,6 +61,8 @@ pub struct Details {
     pub frees: Option<Vec<FreeStack>>,
     /// Blocks that grew or shrank by realloc, of all bytes allocated.
     pub by_realloc: Ratio,
+    /// How they did; `None` where none was seen to.
+    pub grown: Option<Grown>,
     /// The live sampled blocks, the oldest first.
     pub blocks: Vec<LiveBlockRow>,
     /// How many live sampled blocks there are.
@@ -172,6 +175,10 @@ pub enum Hint {
     Ladder {
         /// Share of the bytes that come by realloc.
         share: Ratio,
+        /// Steps of each chain.
+        each: Estimate,
+        /// The largest block that was seen to come so, in bytes.
+        largest: u64,
         /// Samples behind it.
         samples: u64,
     },
@@ -198,6 +205,7 @@ struct Sums {
     threads: FxHashMap<ThreadId, Total>,
     born: Total,
     by_realloc: Total,
+    otherwise: Total,
     freed: Total,
     elsewhere: Total,
     /// By half: born in it, and in use at its end.
@@ -249,7 +257,12 @@ pub fn details(session: &Session, when: When, key: NodeKey) -> Option<Details> {
     let times = [from / 1000, middle / 1000, to / 1000];
     let (sums, living, blocks_len) = blocks(session, &members, times);
     let sight = numbers.sight(super::numbers::Part::InUse)?;
-    let hints = hints(session, &figures, &sums, sight);
+    let grown = (sums.by_realloc.n > 0).then(|| {
+        let mine = |stack: u32| members.get(stack as usize).is_some_and(|mine| *mine);
+        let born = [&sums.by_realloc, &sums.otherwise];
+        grown(session, mine, [times[0], times[2]], born, sight)
+    });
+    let hints = hints(session, &figures, &sums, grown.as_ref(), sight);
     Some(Details {
         key,
         label: node.label.clone(),
@@ -262,6 +275,7 @@ pub fn details(session: &Session, when: When, key: NodeKey) -> Option<Details> {
         freed_elsewhere: estimate::share(&sums.elsewhere, &sums.freed),
         frees: frees(session, &members),
         by_realloc: estimate::share(&sums.by_realloc, &sums.born),
+        grown,
         blocks: living
             .into_iter()
             .map(|(id, block)| LiveBlockRow {
@@ -357,9 +371,12 @@ impl Sums {
             sizes.1.add(w);
             self.born.add(w);
             self.threads.entry(one.thread).or_default().add(w);
-            if one.cause == Cause::Realloc {
-                self.by_realloc.add(w);
-            }
+            let by = if one.cause == Cause::Realloc {
+                &mut self.by_realloc
+            } else {
+                &mut self.otherwise
+            };
+            by.add(w);
             self.halves[usize::from(one.born_us > middle)].0.add(w);
         }
     }
@@ -446,33 +463,6 @@ fn frees(session: &Session, members: &[bool]) -> Option<Vec<FreeStack>> {
     (whole.n > 0).then(|| stacks.into_iter().map(of).collect())
 }
 
-/// Lower end, value and upper end; `None` where a factor cannot be told from it.
-fn ends(estimate: Estimate) -> Option<(f64, f64, f64)> {
-    match estimate {
-        Estimate::Exact { value } => Some((value, value, value)),
-        Estimate::Interval { value, low, high, .. } => Some((low, value, high)),
-        _ => None,
-    }
-}
-
-/// a ÷ b of two estimates that were made independently, in parts: their relative errors add
-/// as squares.
-fn quotient(a: Estimate, b: Estimate, samples: u64) -> Estimate {
-    let (Some((la, va, ha)), Some((lb, vb, hb))) = (ends(a), ends(b)) else {
-        return Estimate::Unknown;
-    };
-    if va <= 0.0 || vb <= 0.0 || la <= 0.0 || lb <= 0.0 {
-        return Estimate::Unknown;
-    }
-    let value = va / vb;
-    let down = (va / la).ln().hypot((hb / vb).ln());
-    let up = (ha / va).ln().hypot((vb / lb).ln());
-    if down == 0.0 && up == 0.0 {
-        return Estimate::Exact { value };
-    }
-    Estimate::Interval { value, low: value * (-down).exp(), high: value * up.exp(), samples }
-}
-
 fn factors(sums: &Sums, sight: Sight, [from, middle, to]: [u64; 3]) -> Option<Factors> {
     let seconds = [(middle - from) as f64 / 1e9, (to - middle) as f64 / 1e9];
     if seconds.iter().any(|s| *s <= 0.0) {
@@ -483,7 +473,7 @@ fn factors(sums: &Sums, sight: Sight, [from, middle, to]: [u64; 3]) -> Option<Fa
         let rate = estimate::per_second(estimate::objects(born, sight), seconds[half]);
         let living = estimate::objects(in_use, sight);
         let bytes = estimate::bytes(in_use, sight);
-        let stay = match quotient(living, rate, in_use.n.min(born.n)) {
+        let stay = match estimate::quotient(living, rate, in_use.n.min(born.n)) {
             Estimate::Interval { value, low, high, samples } => {
                 Estimate::Interval { value: value * 1e9, low: low * 1e9, high: high * 1e9, samples }
             }
@@ -496,7 +486,7 @@ fn factors(sums: &Sums, sight: Sight, [from, middle, to]: [u64; 3]) -> Option<Fa
     let moved = [(Factor::Rate, a.0, b.0), (Factor::Stay, a.1, b.1), (Factor::Size, a.2, b.2)]
         .into_iter()
         .filter_map(|(factor, a, b)| {
-            let ((la, va, ha), (lb, vb, hb)) = (ends(a)?, ends(b)?);
+            let ((la, va, ha), (lb, vb, hb)) = (estimate::ends(a)?, estimate::ends(b)?);
             let apart = hb < la || ha < lb;
             (apart && va > 0.0 && vb > 0.0).then(|| (factor, (vb / va).ln().abs()))
         })
@@ -536,7 +526,13 @@ const LEAST_SAMPLES: u64 = 5;
 /// Less churn than this part of the target's is not worth a word.
 const WORTH: f64 = 0.02;
 
-fn hints(session: &Session, figures: &Figures, sums: &Sums, sight: Sight) -> Vec<Hint> {
+fn hints(
+    session: &Session,
+    figures: &Figures,
+    sums: &Sums,
+    grown: Option<&Grown>,
+    sight: Sight,
+) -> Vec<Hint> {
     let mut hints = Vec::new();
     if figures.grew {
         let growth = figures.growth;
@@ -560,8 +556,10 @@ fn hints(session: &Session, figures: &Figures, sums: &Sums, sight: Sight) -> Vec
     let realloc = estimate::share(&sums.by_realloc, &sums.born);
     if let Ratio::Interval { low, samples, .. } = realloc
         && low >= MUCH_REALLOC
+        && let Some(grown) = grown
     {
-        hints.push(Hint::Ladder { share: realloc, samples });
+        let (each, largest) = (grown.each, grown.largest);
+        hints.push(Hint::Ladder { share: realloc, each, largest, samples });
     }
     let elsewhere = estimate::share(&sums.elsewhere, &sums.freed);
     if let Ratio::Interval { low, samples, .. } = elsewhere

@@ -4,6 +4,7 @@
 pub mod details;
 mod flame;
 mod grow;
+pub mod grown;
 mod growth;
 mod keys;
 mod leaks;

@@ -45,6 +45,12 @@ pub struct Realloc {
 }
 
 impl Realloc {
+    /// Whether the block before had not come by realloc, as far as that was seen.
+    #[must_use]
+    pub const fn is_first(&self) -> bool {
+        self.earlier == 0
+    }
+
     /// Bytes that have to be copied where it moves.
     #[must_use]
     pub fn held(&self) -> u64 {

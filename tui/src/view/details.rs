@@ -12,6 +12,7 @@ use super::format::{self, Rounding, Unit};
 use super::{names, text};
 use crate::app::details::Details;
 use crate::query::details::{Details as Answer, Factor, Factors, Hint};
+use crate::query::grown::Grown;
 use crate::session::figures::{Estimate, Ratio};
 
 /// From so many columns on there are two.
@@ -209,6 +210,9 @@ fn about(answer: &Answer, width: usize) -> Vec<Line<'static>> {
         &format!("{} of the bytes allocated come by realloc", format::ratio(&answer.by_realloc)),
         width,
     ));
+    if let Some(grown) = &answer.grown {
+        lines.extend(grown_lines(grown, width));
+    }
     lines
 }
 
@@ -311,6 +315,37 @@ fn factors_lines(factors: &Factors, answer: &Answer, width: usize) -> Vec<Line<'
     lines
 }
 
+/// How blocks grow: how often, and from which sizes to which.
+fn grown_lines(grown: &Grown, width: usize) -> Vec<Line<'static>> {
+    let count = |e: &Estimate| format::estimate(e, Unit::Objects).to_string();
+    let mut lines = listed(
+        &[
+            format!("reallocs {}", count(&grown.steps)),
+            format!("steps a chain {}", count(&grown.each)),
+            format!("copied {}", bytes(&grown.copied)),
+        ],
+        width,
+    );
+    if grown.sizes.is_empty() {
+        lines.push(plain("from which sizes is not known: no pair was sampled", width).dim());
+    }
+    let power = |bytes: u64| {
+        let bytes = format::bytes(bytes as f64, 3, Rounding::Nearest);
+        bytes.replacen(".00", "", 1).replacen(".0 ", " ", 1)
+    };
+    for step in &grown.sizes {
+        let sizes = format!("{:>8} → ≤ {}", format!("≤ {}", power(step.from)), power(step.to));
+        let said = format!(
+            "{} {:>12} {:>12} copied",
+            text::left(&sizes, 22),
+            count(&step.steps),
+            bytes(&step.copied)
+        );
+        lines.push(plain(&said, width));
+    }
+    lines
+}
+
 /// What to do, and what it is based on.
 fn hint_text(hint: &Hint, over: &str) -> [String; 2] {
     let based = |samples: u64| format!("based on {samples} samples over {over}");
@@ -328,10 +363,21 @@ fn hint_text(hint: &Hint, over: &str) -> [String; 2] {
                 based(*samples)
             ),
         ],
-        Hint::Ladder { share, samples } => [
-            "a ladder of reallocs: ask for the size at once (with_capacity, reserve)".into(),
-            format!("{} of its bytes come by realloc, {}", ratio(share), based(*samples)),
-        ],
+        Hint::Ladder { share, each, largest, samples } => {
+            let steps = match each {
+                Estimate::Unknown => String::new(),
+                each => format!("each grows {} times, ", format::estimate(each, Unit::Objects)),
+            };
+            let largest = format::bytes(*largest as f64, 3, Rounding::Nearest);
+            [
+                "a ladder of reallocs: ask for the size at once (with_capacity, reserve)".into(),
+                format!(
+                    "{steps}up to {largest}; {} of its bytes come by realloc, {}",
+                    ratio(share),
+                    based(*samples)
+                ),
+            ]
+        }
         Hint::FreedElsewhere { share, samples } => [
             "other threads free it: pass it back, or free it where it is made".into(),
             format!("{} of the bytes freed were, {}", ratio(share), based(*samples)),

@@ -5,12 +5,14 @@
 //! | `serve_request`  | buffers of one request, freed with its answer | ≈ 0      | a few KiB   |
 //! | `fill_cache`     | pages of a bounded cache, the oldest replaced | ≈ all    | steady      |
 //! | `forget_session` | sessions that nobody ever frees               | all      | grows       |
+//! | `write_report`   | a buffer that doubles by realloc, step by step | ≈ 0     | up to 2 KiB |
 //!
 //! ```text
 //! main thread   main ─► run ─► worker_loop ─► handle_connection ─┬► list_orders ─► serve_request
 //! worker-2      ……………………► worker_loop ─► handle_connection ─┼► get_order ───► serve_request
 //!                                                   (main only) └► log_in ──────► forget_session
-//! cache         ……………………► cache_loop ─► refresh_page ────────► fill_cache
+//! cache         ……………………► cache_loop ─┬► refresh_page ───────► fill_cache
+//!                                      └► write_report
 //! stdin         with --until-stdin-ends: waits for that end (stop)
 //! signals       waits for SIGINT and SIGTERM (stop), SIGUSR1 (print the truth)
 //! ```
@@ -70,8 +72,8 @@ fn run(args: &Args, mut signals: Signals) -> std::io::Result<()> {
     let started = Instant::now();
     let running = Running::new(args.run_for.map(Duration::from_secs_f64));
     truth::say(&format!(
-        "heaptop-demo, pid {}: look for serve_request (dies young), fill_cache (bounded, promoted) \
-         and forget_session (leaks {} bytes/s). SIGUSR1 prints exact counters, ^C stops it.",
+        "heaptop-demo, pid {}: look for serve_request (dies young), fill_cache (bounded, promoted), \
+         write_report (grows by realloc) and forget_session (leaks {} bytes/s). SIGUSR1 prints exact counters, ^C stops it.",
         std::process::id(),
         args.leak,
     ));

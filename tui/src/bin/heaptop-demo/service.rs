@@ -12,9 +12,10 @@ use std::hint::black_box;
 static SERVE_REQUEST: Counters = Counters::new("serve_request", false);
 static FILL_CACHE: Counters = Counters::new("fill_cache", true);
 static FORGET_SESSION: Counters = Counters::new("forget_session", true);
+static WRITE_REPORT: Counters = Counters::new("write_report", false);
 
 /// All that it counts.
-pub const CALLSITES: &[&Counters] = &[&SERVE_REQUEST, &FILL_CACHE, &FORGET_SESSION];
+pub const CALLSITES: &[&Counters] = &[&SERVE_REQUEST, &FILL_CACHE, &FORGET_SESSION, &WRITE_REPORT];
 
 /// Requests per second and worker. 24 buffers of 500 bytes each: 5 MiB/s.
 const REQUESTS_PER_SECOND: f64 = 400.0;
@@ -23,6 +24,10 @@ const BUFFERS: usize = 24;
 const PAGES_PER_SECOND: f64 = 1000.0;
 /// 8 MiB of pages: each stays for eight seconds.
 const CACHE_PAGES: usize = 8000;
+/// Reports per second, of 1,150 bytes in the mean, for which 3,000 are allocated: 290 KiB/s.
+const REPORTS_PER_SECOND: f64 = 100.0;
+/// A line of a report.
+type ReportRow = [u8; 32];
 /// Where the leak ends, so that a demo that is left alone does no harm.
 const MOST_LEAKED: u64 = 1 << 30;
 
@@ -119,11 +124,15 @@ pub fn cache_loop(running: &Running) {
     pages.resize_with(CACHE_PAGES, || None);
     let mut next = 0;
     let mut due = Owed::new(PAGES_PER_SECOND);
+    let mut reports = Owed::new(REPORTS_PER_SECOND);
     let mut to_warm = CACHE_PAGES as u64;
     running.each_tick(|time| {
         for _ in 0..due.after(time) + std::mem::take(&mut to_warm) {
             refresh_page(&mut sizes, &mut pages[next]);
             next = (next + 1) % CACHE_PAGES;
+        }
+        for _ in 0..reports.after(time) {
+            write_report(&mut sizes);
         }
     });
     std::mem::forget(pages);
@@ -142,4 +151,25 @@ fn refresh_page(sizes: &mut Sizes, slot: &mut Option<Block>) {
 fn fill_cache(sizes: &mut Sizes) -> Block {
     let size = sizes.between(128, 2048);
     black_box(Block::counted(black_box(vec![0; size].into_boxed_slice()), &FILL_CACHE))
+}
+
+/// Grows: nobody says how many rows there will be, so their buffer doubles step by step,
+/// from four of them to 2 KiB.
+#[inline(never)]
+fn write_report(sizes: &mut Sizes) {
+    let rows = sizes.between(8, 2048 / size_of::<ReportRow>());
+    let mut report: Vec<ReportRow> = Vec::new();
+    let mut was = (report.as_ptr(), 0);
+    for row in 0..rows {
+        report.push(black_box([row as u8; 32]));
+        let is = (report.as_ptr(), report.capacity() * size_of::<ReportRow>());
+        if was.1 == 0 {
+            WRITE_REPORT.made(is.1);
+        } else if is.1 != was.1 {
+            WRITE_REPORT.grown(was.1, is.1, is.0 != was.0);
+        }
+        was = is;
+    }
+    drop(black_box(report));
+    WRITE_REPORT.dropped(was.1);
 }

@@ -28,6 +28,10 @@ pub struct Counters {
     freed_objects: AtomicU64,
     /// Σ size × min(1, age/N) over the dead, in 1/1024 bytes.
     promoted_dead: AtomicU64,
+    /// Blocks that came by realloc.
+    reallocs: AtomicU64,
+    /// Bytes that blocks held which lay elsewhere after that.
+    copied_bytes: AtomicU64,
     /// Whether blocks that live must be thought of as older than N.
     keeps: bool,
 }
@@ -76,17 +80,44 @@ impl Counters {
             freed_bytes: AtomicU64::new(0),
             freed_objects: AtomicU64::new(0),
             promoted_dead: AtomicU64::new(0),
+            reallocs: AtomicU64::new(0),
+            copied_bytes: AtomicU64::new(0),
             keeps,
         }
     }
 
+    /// A buffer of `bytes` was made, which [`Self::grown`] and [`Self::dropped`] go on with.
+    pub fn made(&self, bytes: usize) {
+        self.allocated_bytes.fetch_add(bytes as u64, Relaxed);
+        self.allocated_objects.fetch_add(1, Relaxed);
+        CLOCK.fetch_add(bytes as u64, Relaxed);
+    }
+
+    /// It was reallocated from so many bytes to others, and lies elsewhere since or not.
+    pub fn grown(&self, from: usize, to: usize, moved: bool) {
+        self.dropped(from);
+        self.made(to);
+        self.reallocs.fetch_add(1, Relaxed);
+        if moved {
+            self.copied_bytes.fetch_add(from.min(to) as u64, Relaxed);
+        }
+    }
+
+    /// It is gone: young, as far as that is counted.
+    pub fn dropped(&self, bytes: usize) {
+        self.freed_bytes.fetch_add(bytes as u64, Relaxed);
+        self.freed_objects.fetch_add(1, Relaxed);
+    }
+
     fn line(&self) -> String {
-        let [allocated, allocated_n, freed, freed_n, promoted] = [
+        let [allocated, allocated_n, freed, freed_n, promoted, reallocs, copied] = [
             &self.allocated_bytes,
             &self.allocated_objects,
             &self.freed_bytes,
             &self.freed_objects,
             &self.promoted_dead,
+            &self.reallocs,
+            &self.copied_bytes,
         ]
         .map(|counter| counter.load(Relaxed));
         let in_use = allocated - freed;
@@ -94,7 +125,8 @@ impl Counters {
         format!(
             "{{\"function\":\"{}\",\"allocated_bytes\":{allocated},\"allocated_objects\":{allocated_n},\
              \"freed_bytes\":{freed},\"freed_objects\":{freed_n},\"in_use_bytes\":{in_use},\
-             \"in_use_objects\":{},\"promoted_expected_bytes\":{promoted}}}",
+             \"in_use_objects\":{},\"promoted_expected_bytes\":{promoted},\
+             \"reallocs\":{reallocs},\"copied_bytes\":{copied}}}",
             self.name,
             allocated_n - freed_n,
         )

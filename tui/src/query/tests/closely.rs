@@ -210,3 +210,104 @@ fn generations_lie_between_marks() {
         assert_eq!((leak.figures.old_bytes, leak.figures.median_age), (row.bytes, row.median_age));
     }
 }
+
+/// At R = 1 each step of a Vec that grows is told, and what had to be copied for it. A
+/// stretch of time has its own.
+#[test]
+fn a_ladder_of_reallocs_is_told_step_by_step() {
+    let mut f = Fixture::new(1);
+    let (stack, other) = (f.stack(&["main", "grow"]), f.stack(&["main", "other"]));
+    f.pass(1.0);
+    let grow = |f: &mut Fixture, most: u64| {
+        let mut id = f.alloc(stack, 64);
+        let mut size = 64;
+        while size < most {
+            size *= 2;
+            // From 256 to 512 there is room behind it.
+            id = f.realloc(id, stack, size, size != 512);
+        }
+        f.free(id);
+        let elsewhere = f.alloc(other, 64);
+        let elsewhere = f.realloc(elsewhere, other, 128, true);
+        f.free(elsewhere);
+        f.pass(1.0);
+    };
+    grow(&mut f, 1024);
+    let from_ns = f.time_ns;
+    f.pass(0.5);
+    grow(&mut f, 1024);
+    grow(&mut f, 256);
+    let d = of(&f, "grow");
+    let grown = d.grown.as_ref().expect("it grows");
+    assert_eq!((exact(grown.steps), grown.largest), (10.0, 1024));
+    assert!((exact(grown.each) - 10.0 / 3.0).abs() < 1e-9);
+    assert_eq!(exact(grown.copied), 2.0 * (64.0 + 128.0 + 512.0) + 64.0 + 128.0);
+    let sizes: Vec<(u64, u64, f64, f64)> =
+        grown.sizes.iter().map(|s| (s.from, s.to, exact(s.steps), exact(s.copied))).collect();
+    let want = [
+        (64, 128, 3.0, 192.0),
+        (128, 256, 3.0, 384.0),
+        (256, 512, 2.0, 0.0),
+        (512, 1024, 2.0, 1024.0),
+    ];
+    assert_eq!(sizes, want);
+    let hint = d.hints.iter().find_map(|hint| match hint {
+        Hint::Ladder { each, largest, .. } => Some((exact(*each), *largest)),
+        _ => None,
+    });
+    assert_eq!(hint, Some((10.0 / 3.0, 1024)));
+    let range = When::Range { from_ns, to_ns: f.time_ns };
+    let later = details(&f.session, range, key(&f.session, "grow")).unwrap().grown.unwrap();
+    assert_eq!((exact(later.steps), exact(later.copied)), (6.0, 704.0 + 192.0));
+}
+
+/// Where pairs are seen by chance, what is known of them is known from below; where none
+/// was, nothing.
+#[test]
+fn what_pairs_tell_is_a_bound() {
+    let mut f = Fixture::new(64 << 10);
+    let stack = f.stack(&["main", "grow"]);
+    f.pass(1.0);
+    for _ in 0..40 {
+        let id = f.alloc(stack, 1 << 20);
+        let id = f.realloc(id, stack, 2 << 20, true);
+        f.free(id);
+    }
+    f.pass(1.0);
+    let grown = of(&f, "grow").grown.unwrap();
+    let Estimate::AtLeast { low, samples: 40 } = grown.copied else { panic!("{grown:?}") };
+    assert!(low > 38.0 * 1_048_576.0 && low <= 40.1 * 1_048_576.0, "{low}");
+    let Estimate::Interval { value, low, high, .. } = grown.each else { panic!("{grown:?}") };
+    assert!(low <= 1.0 && 1.0 <= high && (value - 1.0).abs() < 0.01, "{grown:?}");
+
+    let mut f = Fixture::new(64 << 10);
+    let stack = f.stack(&["main", "grow"]);
+    f.pass(1.0);
+    for _ in 0..10 {
+        let mut alloc = f.birth(stack, 512);
+        alloc.cause = Cause::Realloc;
+        f.say(Batch::pack(&[Event::Alloc(alloc)]));
+    }
+    f.pass(1.0);
+    let grown = of(&f, "grow").grown.unwrap();
+    assert_eq!((grown.copied, grown.sizes.len()), (Estimate::Unknown, 0));
+    assert_eq!(grown.each, Estimate::Unknown, "none was born otherwise");
+}
+
+/// A buffer that is made elsewhere is a chain here as well.
+#[test]
+fn a_chain_may_begin_elsewhere() {
+    let mut f = Fixture::new(1);
+    let (made, grows) = (f.stack(&["main", "make"]), f.stack(&["main", "grow"]));
+    f.pass(1.0);
+    for _ in 0..5 {
+        let mut id = f.alloc(made, 100);
+        for size in [200, 400, 800] {
+            id = f.realloc(id, grows, size, true);
+        }
+        f.free(id);
+    }
+    f.pass(1.0);
+    assert_eq!(exact(of(&f, "grow").grown.unwrap().each), 3.0);
+    assert!(of(&f, "make").grown.is_none());
+}

@@ -208,6 +208,49 @@ fn gamma_limit(quantile: &Quantile, mean: f64, variance: f64) -> f64 {
     }
 }
 
+/// A sum of which much may be unseen, over `n` parts that are seen by chance: a bound from
+/// below, of 95 %, unless all is seen.
+#[must_use]
+pub fn at_least(m: &Moments, n: u64, exact: bool) -> Estimate {
+    match n {
+        _ if exact => Estimate::Exact { value: m.sum },
+        0 => Estimate::Unknown,
+        _ => {
+            let low = gamma_limit(&ONE_SIDED, m.sum, m.variance).max(0.0).min(m.sum);
+            Estimate::AtLeast { low, samples: n }
+        }
+    }
+}
+
+/// Lower end, value and upper end; `None` where an estimate has not all of them.
+#[must_use]
+pub fn ends(estimate: Estimate) -> Option<(f64, f64, f64)> {
+    match estimate {
+        Estimate::Exact { value } => Some((value, value, value)),
+        Estimate::Interval { value, low, high, .. } => Some((low, value, high)),
+        _ => None,
+    }
+}
+
+/// a ÷ b of two estimates that were made independently, in parts: their relative errors add
+/// as squares.
+#[must_use]
+pub fn quotient(a: Estimate, b: Estimate, samples: u64) -> Estimate {
+    let (Some((la, va, ha)), Some((lb, vb, hb))) = (ends(a), ends(b)) else {
+        return Estimate::Unknown;
+    };
+    if va <= 0.0 || vb <= 0.0 || la <= 0.0 || lb <= 0.0 {
+        return Estimate::Unknown;
+    }
+    let value = va / vb;
+    let down = (va / la).ln().hypot((hb / vb).ln());
+    let up = (ha / va).ln().hypot((vb / lb).ln());
+    if down == 0.0 && up == 0.0 {
+        return Estimate::Exact { value };
+    }
+    Estimate::Interval { value, low: value * (-down).exp(), high: value * up.exp(), samples }
+}
+
 /// An estimate of something counted over `seconds`, per second.
 #[must_use]
 pub fn per_second(estimate: Estimate, seconds: f64) -> Estimate {

@@ -70,6 +70,7 @@ impl App {
             Some(Place::Timeline) => self.ask_timeline(session),
             Some(Place::Promotion) => self.ask_promotion(session),
             Some(Place::Leaks) => self.ask_leaks(session),
+            Some(Place::Threads) => self.ask_threads(session),
             Some(Place::Log) => self.ask_log(session),
             _ => self.ask_callsites(session),
         }
@@ -84,6 +85,7 @@ impl App {
             Screen::Timeline(t) => t.answer.is_some(),
             Screen::Promotion(p) => p.answer.is_some(),
             Screen::Leaks(l) => l.answer.is_some(),
+            Screen::Threads(t) => t.rows.is_some(),
             Screen::Log(l) => l.lines.is_some(),
             Screen::Details(d) => d.answer.is_some(),
             Screen::Columns { .. } | Screen::Help { .. } => true,
@@ -102,6 +104,7 @@ impl App {
                 Screen::Timeline(t) => t.answer = None,
                 Screen::Promotion(p) => p.answer = None,
                 Screen::Leaks(l) => l.answer = None,
+                Screen::Threads(t) => t.rows = None,
                 Screen::Log(l) => l.lines = None,
                 Screen::Details(_)
                 | Screen::Callsites(_)
@@ -206,6 +209,7 @@ impl App {
             Some(Screen::Flame(_)) => self.place_flame(),
             Some(Screen::Promotion(_)) => self.place_promotion(session),
             Some(Screen::Leaks(_)) => self.place_leaks(session),
+            Some(Screen::Threads(_)) => self.place_threads(),
             Some(Screen::Details(d)) => {
                 let lines = view::details::lines(d, width).len();
                 d.offset = d.offset.min(lines.saturating_sub(page));
@@ -260,6 +264,7 @@ impl App {
                 .map(|bar| export::node_text(&bar.label, &bar.cum, &bar.flat, self.metric)),
             Screen::Promotion(p) => p.selected().map(export::promotion_text),
             Screen::Leaks(l) => l.selected().map(export::leak_text),
+            Screen::Threads(t) => t.selected().map(export::thread_text),
             Screen::Timeline(t) => t.selected().map(export::series_text),
             Screen::Log(_) | Screen::Details(_) | Screen::Columns { .. } | Screen::Help { .. } => {
                 None

@@ -140,6 +140,8 @@ pub enum Place {
     Promotion,
     /// What is old, and what grew.
     Leaks,
+    /// Who allocates, and who frees.
+    Threads,
     /// What was said.
     Log,
     /// One callsite closely.
@@ -172,6 +174,7 @@ pub const TABS: &[Tab] = &[
     tab(Place::Flame, '3', "Flame"),
     tab(Place::Timeline, '4', "Time"),
     tab(Place::Promotion, '5', "Promotion"),
+    tab(Place::Threads, '6', "Threads"),
     tab(Place::Leaks, '7', "Leaks"),
     tab(Place::Log, '9', "Log"),
 ];
@@ -187,6 +190,7 @@ impl Place {
             Self::Timeline => "time",
             Self::Promotion => "promotion",
             Self::Leaks => "leaks",
+            Self::Threads => "threads",
             Self::Log => "log",
             Self::Details => "details",
             Self::Columns => "columns",
@@ -229,6 +233,7 @@ pub const SCREENS: &[Place] = &[
     Place::Flame,
     Place::Timeline,
     Place::Promotion,
+    Place::Threads,
     Place::Leaks,
 ];
 /// Those, the details of what they show, and the log.
@@ -238,6 +243,7 @@ const PANES: &[Place] = &[
     Place::Flame,
     Place::Timeline,
     Place::Promotion,
+    Place::Threads,
     Place::Leaks,
     Place::Details,
     Place::Log,
@@ -249,6 +255,7 @@ const TELLING: &[Place] = &[
     Place::Flame,
     Place::Timeline,
     Place::Promotion,
+    Place::Threads,
     Place::Leaks,
     Place::Log,
 ];
@@ -258,6 +265,7 @@ const EVERYWHERE: &[Place] = &[
     Place::Flame,
     Place::Timeline,
     Place::Promotion,
+    Place::Threads,
     Place::Leaks,
     Place::Log,
     Place::Details,
@@ -273,7 +281,10 @@ const LEAKS: &[Place] = &[Place::Leaks];
 const GROWING: &[Place] = &[Place::Callsites, Place::Leaks];
 const CLOSELY: &[Place] = &[Place::Details];
 /// What lies below callers and has nothing to come back to.
-const LOWEST: &[Place] = &[Place::Callsites, Place::Timeline, Place::Promotion, Place::Leaks];
+const LOWEST: &[Place] =
+    &[Place::Callsites, Place::Timeline, Place::Promotion, Place::Threads, Place::Leaks];
+/// What can be sorted.
+const SORTED: &[Place] = &[Place::Callsites, Place::Threads];
 const COLUMNS: &[Place] = &[Place::Columns];
 const SITES: &[Place] = &[Place::Callsites];
 const TREE: &[Place] = &[Place::Callers];
@@ -315,8 +326,8 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('r')] "r" "reset" COLUMNS ResetColumns "all columns as at the start";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" HELP Back "close the help";
     [char('/')] "/" "filter" SCREENS Filter "keep rows whose names or callers contain a text";
-    [char('s')] "s" "sort" SITES SortColumn "sort by the next column";
-    [char('S')] "S" "" SITES SortDirection "turn the order round";
+    [char('s')] "s" "sort" SORTED SortColumn "sort by the next column";
+    [char('S')] "S" "" SORTED SortDirection "turn the order round";
     [char('t')] "t" "group" SITES Group "group by callsite, function, file, crate or module, size class, thread";
     [char('c')] "c" "columns" SITES Columns "choose the columns and their order";
     [char('d')] "d" "details" CHOSEN Details "look at the selected callsite closely: stacks, sizes, blocks, hints";
@@ -355,6 +366,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('3')] "3" "" EVERYWHERE Go(Place::Flame) "flamegraph: where in the program the bytes come from";
     [char('4')] "4" "" EVERYWHERE Go(Place::Timeline) "the target over time";
     [char('5')] "5" "" EVERYWHERE Go(Place::Promotion) "who survives the nursery, and who dies young";
+    [char('6')] "6" "" EVERYWHERE Go(Place::Threads) "threads: who allocates, and who frees what others allocated";
     [char('7')] "7" "" EVERYWHERE Go(Place::Leaks) "leaks: what is old, what grew, and when a limit is reached";
     [char('9')] "9" "" EVERYWHERE Go(Place::Log) "log: what agent, connection and heaptop had to say";
     [Code(KeyCode::Tab)] "Tab" "" EVERYWHERE NextScreen "next screen";

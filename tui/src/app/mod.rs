@@ -37,6 +37,7 @@ pub mod promotion;
 pub mod rooms;
 mod screens;
 pub mod summary;
+pub mod threads;
 pub mod time;
 pub mod timeline;
 pub mod tree;
@@ -429,7 +430,11 @@ impl App {
             ),
             total: matches!(
                 self.screen(),
-                Screen::Callsites(_) | Screen::Flame(_) | Screen::Promotion(_) | Screen::Leaks(_)
+                Screen::Callsites(_)
+                    | Screen::Flame(_)
+                    | Screen::Threads(_)
+                    | Screen::Promotion(_)
+                    | Screen::Leaks(_)
             ),
             crumbs: matches!(self.screen(), Screen::Callers(_) | Screen::Flame(_)),
             panel: matches!(self.screen(), Screen::Promotion(_)),

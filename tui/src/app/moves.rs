@@ -66,6 +66,7 @@ impl App {
                 }
             }
             Some(Screen::Details(d)) => d.offset = to(d.offset, page),
+            Some(Screen::Threads(t)) => t.scroll(|at| to(at, page), page),
             Some(Screen::Log(l)) => l.scroll(|at| to(at, page), self.size.0, page),
             Some(Screen::Help { offset }) => *offset = to(*offset, page),
             Some(Screen::Timeline(t)) => t.scroll(|at| to(at, page)),
@@ -87,6 +88,7 @@ impl App {
             Screen::Callers(c) => Some(&mut c.cursor),
             Screen::Promotion(p) => Some(&mut p.cursor),
             Screen::Leaks(l) => Some(&mut l.cursor),
+            Screen::Threads(t) => Some(&mut t.cursor),
             Screen::Timeline(t) => Some(&mut t.cursor),
             Screen::Flame(_) | Screen::Log(_) | Screen::Details(_) | Screen::Help { .. } => None,
         }
@@ -187,6 +189,7 @@ impl App {
                 Screen::Timeline(_)
                 | Screen::Promotion(_)
                 | Screen::Leaks(_)
+                | Screen::Threads(_)
                 | Screen::Log(_)
                 | Screen::Details(_)
                 | Screen::Columns { .. }
@@ -277,6 +280,7 @@ impl App {
             Screen::Timeline(t) => t.selected().map(|s| (s.key, s.label.clone())),
             Screen::Callers(_)
             | Screen::Flame(_)
+            | Screen::Threads(_)
             | Screen::Log(_)
             | Screen::Columns { .. }
             | Screen::Help { .. } => None,

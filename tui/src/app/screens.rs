@@ -7,6 +7,7 @@ use super::keys::Place;
 use super::leaks::Leaks;
 use super::log::Log;
 use super::promotion::Promotion;
+use super::threads::Threads;
 use super::timeline::Timeline;
 use super::tree::{Opened, TreeRow};
 use crate::query::{Direction, Label, Node, NodeKey};
@@ -26,6 +27,8 @@ pub enum Screen {
     Promotion(Box<Promotion>),
     /// What is old, and what grew.
     Leaks(Box<Leaks>),
+    /// Who allocates, and who frees.
+    Threads(Box<Threads>),
     /// What was said.
     Log(Box<Log>),
     /// One callsite closely.
@@ -47,13 +50,14 @@ impl Screen {
     pub(super) const NONE: Self = Self::Help { offset: 0 };
 
     /// Those that others lie on. There is one of each: the first is shown at the start.
-    pub(super) fn lowest() -> [Self; 6] {
+    pub(super) fn lowest() -> [Self; 7] {
         [
             Self::Callsites(Cursor::default()),
             Self::Flame(Box::default()),
             Self::Timeline(Box::default()),
             Self::Promotion(Box::default()),
             Self::Leaks(Box::default()),
+            Self::Threads(Box::default()),
             Self::Log(Box::default()),
         ]
     }
@@ -74,6 +78,7 @@ impl Screen {
             Self::Timeline(_) => Place::Timeline,
             Self::Promotion(_) => Place::Promotion,
             Self::Leaks(_) => Place::Leaks,
+            Self::Threads(_) => Place::Threads,
             Self::Log(_) => Place::Log,
             Self::Details(_) => Place::Details,
             Self::Columns { .. } => Place::Columns,

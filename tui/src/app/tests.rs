@@ -61,6 +61,7 @@ fn selected(app: &App) -> String {
         Screen::Leaks(leaks) => leaks.selected().unwrap().label.function.to_string(),
         Screen::Details(details) => details.label.function.to_string(),
         Screen::Flame(flame) => flame.selected().unwrap().label.function.to_string(),
+        Screen::Threads(threads) => threads.selected().unwrap().name.clone(),
         Screen::Timeline(_) | Screen::Log(_) | Screen::Columns { .. } | Screen::Help { .. } => {
             String::new()
         }

@@ -163,6 +163,12 @@ impl App {
             Action::Sampling => self.want_sampling(session),
             Action::Time(TimeKey::Peak) => self.go_to_peak(session),
             Action::Time(key) => self.travel(session, |times, span| times.act(key, span)),
+            Action::SortColumn if matches!(self.screen(), Screen::Threads(_)) => {
+                self.sort_threads(None);
+            }
+            Action::SortDirection if matches!(self.screen(), Screen::Threads(_)) => {
+                self.turn_threads();
+            }
             Action::SortColumn => {
                 self.question.sort = self.next_sort();
                 // Names from A, figures from the largest.

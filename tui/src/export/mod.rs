@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use crate::query::{
     self, Direction, FlameQuestion, Label, LeakRow, Metric, NodeKey, PromotionRow, Row, Series,
-    When,
+    ThreadRow, When,
 };
 use crate::session::Session;
 use crate::session::figures::Estimate;
@@ -242,6 +242,21 @@ pub fn leak_text(row: &LeakRow) -> String {
         format!("age {}", format::lifetime(&f.median_age)),
         format!("growth {}{}", format::change(f.growth), if f.grew { " (grew)" } else { "" }),
         format!("in use {}", format::estimate(&f.in_use_bytes, Unit::Bytes)),
+    ]
+    .join("\t")
+}
+
+/// A thread as text, its fields separated by tabs.
+#[must_use]
+pub fn thread_text(row: &ThreadRow) -> String {
+    let bytes = |estimate: &Estimate| format!("{}", format::estimate(estimate, Unit::Bytes));
+    [
+        text::clean(&query::thread_name(row)).into_owned(),
+        row.tid.map_or_else(|| format::UNKNOWN.into(), |tid| format!("tid {tid}")),
+        format!("in use {}", bytes(&row.in_use_bytes)),
+        format!("alloc/s {}", format::estimate(&row.allocated_rate, Unit::BytesPerSecond)),
+        format!("allocated {}", bytes(&row.allocated_bytes)),
+        format!("freed by others {}", bytes(&row.freed_elsewhere_bytes)),
     ]
     .join("\t")
 }

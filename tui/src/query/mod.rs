@@ -31,7 +31,7 @@ pub use promotion::{Promotion, PromotionList, PromotionRow, Promotions, promotio
 pub use sums::finer;
 pub use survival::{LEAST_NURSERY, MOST_NURSERY, Survival, nursery_beside, survival};
 pub use table::{Callsites, Order, callsites};
-pub use threads::{ThreadRow, threads};
+pub use threads::{ThreadRow, thread_name, threads};
 pub use timeline::{Curve, Point, Series, Timeline, column, curve, timeline};
 pub use tree::{Branch, callers, stacks, tree};
 

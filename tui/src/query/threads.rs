@@ -33,6 +33,16 @@ pub struct ThreadRow {
     pub freed_elsewhere: Ratio,
 }
 
+/// What a thread is called.
+#[must_use]
+pub fn thread_name(row: &ThreadRow) -> String {
+    match row.id {
+        None => "(other threads)".to_owned(),
+        Some(id) if row.name.is_empty() => format!("(thread {})", id.0),
+        Some(_) => row.name.clone(),
+    }
+}
+
 /// Threads that allocated anything that was heard of; most bytes allocated first.
 #[must_use]
 pub fn threads(session: &Session, when: When) -> Vec<ThreadRow> {

@@ -3,7 +3,7 @@
 use super::{Asked, Cell, Column, Heading, Report, View, course};
 use crate::export;
 use crate::query::{
-    self, Callsites, Direction, Figures, Grouping, Label, Metric, Node, NodeKey, When,
+    self, Callsites, Direction, Figures, Grouping, Label, Metric, Node, NodeKey, ThreadRow, When,
 };
 use crate::session::figures::{Change, Estimate, Lifetime};
 use crate::session::then::by::By;
@@ -252,17 +252,13 @@ fn threads(session: &Session, asked: &Asked) -> Report {
         column("freed_elsewhere_share", "of freed"),
     ];
     let threads = query::threads(session, asked.when);
-    let wanted = |name: &str| name.to_lowercase().contains(&asked.filter.to_lowercase());
-    let threads: Vec<_> = threads.into_iter().filter(|thread| wanted(&thread.name)).collect();
+    let text = asked.filter.to_lowercase();
+    let wanted = |thread: &ThreadRow| query::thread_name(thread).to_lowercase().contains(&text);
+    let threads: Vec<_> = threads.into_iter().filter(wanted).collect();
     let len = threads.len();
     let rows = threads.into_iter().take(asked.top).map(|thread| {
-        let name = match (thread.id, thread.name) {
-            (None, _) => "(other threads)".to_owned(),
-            (Some(id), name) if name.is_empty() => format!("(thread {})", id.0),
-            (Some(_), name) => name,
-        };
         vec![
-            Cell::Text(name),
+            Cell::Text(query::thread_name(&thread)),
             Cell::Number(thread.tid.map(u64::from)),
             Cell::Estimate(thread.allocated_bytes, Unit::Bytes),
             Cell::Estimate(thread.allocated_objects, Unit::Objects),

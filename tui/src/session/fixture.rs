@@ -30,6 +30,8 @@ pub(crate) struct Fixture {
     pub losses: Losses,
     /// Whether it samples.
     pub sampling: Sampling,
+    /// Who allocates and frees.
+    pub thread: ThreadId,
     seq: u64,
     samples: u64,
     frames: BTreeMap<String, Frame>,
@@ -65,6 +67,7 @@ impl Fixture {
             clock: 0,
             losses: Losses::default(),
             sampling: Sampling::On,
+            thread: ThreadId(1),
             seq: 0,
             samples: 0,
             frames: BTreeMap::new(),
@@ -182,7 +185,7 @@ impl Fixture {
     pub fn birth(&mut self, stack: StackId, size: u64) -> Alloc {
         let alloc = Alloc {
             at: self.now(),
-            thread: ThreadId(1),
+            thread: self.thread,
             stack,
             size,
             // Every byte is one at R = 1.
@@ -248,7 +251,12 @@ impl Fixture {
                 totals.minor.add(&weight);
             }
         }
-        Some(Dealloc { at: self.now(), id, thread: ThreadId(1), young: block.young })
+        Some(Dealloc { at: self.now(), id, thread: self.thread, young: block.young })
+    }
+
+    /// A thread has a name, and the number 100 more than its id.
+    pub fn name_thread(&mut self, id: u32, name: &str) {
+        self.say(Thread { id: ThreadId(id), tid: id + 100, name: name.into() });
     }
 
     /// Time goes on by so many seconds, and the agent reports.

@@ -137,6 +137,7 @@ fn count(app: &App) -> String {
         (
             Screen::Callers(_)
             | Screen::Flame(_)
+            | Screen::Threads(_)
             | Screen::Log(_)
             | Screen::Details(_)
             | Screen::Timeline(_)

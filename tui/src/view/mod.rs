@@ -43,6 +43,7 @@ mod survival;
 #[cfg(test)]
 mod testing;
 pub mod text;
+pub mod threads;
 mod timebar;
 mod timeline;
 
@@ -137,6 +138,7 @@ pub fn draw(app: &App, frame: &mut Frame) {
         Screen::Timeline(timeline) => timeline::draw(app, timeline, &parts, frame),
         Screen::Promotion(promotion) => promotion::draw(app, promotion, &parts, frame),
         Screen::Leaks(leaks) => leaks::draw(app, leaks, &parts, frame),
+        Screen::Threads(threads) => threads::draw(app, threads, &parts, frame),
         Screen::Log(log) => log::draw(app, log, parts.body, frame),
         Screen::Details(details) => details::draw(details, parts.body, frame),
         Screen::Columns { cursor } => columns::draw(app, cursor, &parts, frame),
@@ -269,5 +271,7 @@ mod growth_tests;
 mod hostile_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod threads_tests;
 #[cfg(test)]
 mod timeline_tests;

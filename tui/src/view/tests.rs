@@ -220,15 +220,15 @@ fn a_long_name_leaves_room_for_the_rest_of_the_title() {
         screen.lines().next().unwrap().to_owned()
     };
     let cut = |columns: usize| format!(" {}… · pid 4711", &name[..columns - 1]);
-    for (width, columns) in [(174, 32), (128, 32), (118, 20), (102, 20), (94, 12)] {
+    for (width, columns) in [(186, 32), (138, 32), (128, 20), (112, 20), (104, 12)] {
         let title = title(width);
         assert!(title.contains(&cut(columns)), "{width}: {title}");
-        assert_eq!(title.contains(" · up < 1 m"), width > 102, "{width}: {title}");
+        assert_eq!(title.contains(" · up < 1 m"), width > 112, "{width}: {title}");
         assert!(title.contains(" 1 Callsites 2 Callers"), "{width}: {title}");
     }
-    assert!(title(60).ends_with("  1 Callsites 2 3 4 5 7 9"), "{}", title(60));
-    assert!(title(40).starts_with(&format!(" {}…  ", &name[..11])), "{}", title(40));
-    assert!(title(40).ends_with(" 1 Callsites 2 3 4 5 7 9"), "{}", title(40));
+    assert!(title(60).ends_with("  1 Callsites 2 3 4 5 6 7 9"), "{}", title(60));
+    assert!(title(44).starts_with(&format!(" {}…  ", &name[..11])), "{}", title(44));
+    assert!(title(44).ends_with(" 1 Callsites 2 3 4 5 6 7 9"), "{}", title(44));
 }
 
 #[test]
@@ -468,6 +468,7 @@ proptest! {
                 Screen::Callers(c) => (c.rows.len(), c.cursor),
                 Screen::Promotion(p) => (p.answer.as_ref().map_or(0, |a| a.len), p.cursor),
                 Screen::Columns { cursor } => (Column::ALL.len() - 1, *cursor),
+                Screen::Threads(t) => (t.rows.as_ref().map_or(0, Vec::len), t.cursor),
                 Screen::Leaks(l) => (l.answer.as_ref().map_or(0, |a| a.len), l.cursor),
                 Screen::Flame(f) => {
                     let (at, row) = (f.at(), f.selected().map_or(0, |bar| bar.row));

@@ -44,6 +44,7 @@ pub mod names;
 pub mod partition;
 pub mod past;
 pub mod phases;
+mod recent;
 pub mod sane;
 mod search;
 pub mod strata;
@@ -202,6 +203,7 @@ pub struct Session {
     then: then::Kept,
     classes: classes::Kept,
     minor: minor::Kept,
+    recent: recent::Kept,
     strata: strata::Strata,
     frees: frees::Frees,
     dropped: u64,
@@ -246,6 +248,7 @@ impl Session {
             then: then::Kept::default(),
             classes: classes::Kept::default(),
             minor: minor::Kept::default(),
+            recent: recent::Kept::default(),
             strata: strata::Strata::default(),
             frees: frees::Frees::default(),
             dropped: 0,

@@ -58,16 +58,15 @@ impl<'a> Keys<'a> {
     fn number(&mut self, row: u32) -> Option<f64> {
         let numbers = self.numbers;
         let members = self.rows.members(&row);
-        let merged;
-        let totals = match members {
-            [group] => numbers.group(*group),
+        // Of each group alone what the order is by: their totals lie far from each other.
+        let sum = |part: fn(&Totals) -> &Total| match members {
+            [group] => *part(numbers.group(*group)),
             groups => {
-                let mut sum = Totals::default();
+                let mut sum = Total::default();
                 for &group in groups {
-                    sum.merge(numbers.group(group));
+                    sum.merge(part(numbers.group(group)));
                 }
-                merged = sum;
-                &merged
+                sum
             }
         };
         let window = || {
@@ -83,15 +82,17 @@ impl<'a> Keys<'a> {
         let rates = || sight(Part::Rates).filter(|_| numbers.rate_seconds().is_some());
         let promoted = || {
             sight(Part::Allocated)?;
-            estimate::share_alone(&totals.promoted, &totals.minor)
+            estimate::share_alone(&sum(|t| &t.promoted), &sum(|t| &t.minor))
         };
         match self.column {
             Column::Callsite => None,
-            Column::InUseBytes => of_bytes(&totals.in_use, sight(Part::InUse)?),
-            Column::InUseObjects => estimate::objects(&totals.in_use, sight(Part::InUse)?).point(),
-            Column::AllocatedBytes => of_bytes(&totals.allocated, sight(Part::Allocated)?),
+            Column::InUseBytes => of_bytes(&sum(|t| &t.in_use), sight(Part::InUse)?),
+            Column::InUseObjects => {
+                estimate::objects(&sum(|t| &t.in_use), sight(Part::InUse)?).point()
+            }
+            Column::AllocatedBytes => of_bytes(&sum(|t| &t.allocated), sight(Part::Allocated)?),
             Column::AllocatedObjects => {
-                estimate::objects(&totals.allocated, sight(Part::Allocated)?).point()
+                estimate::objects(&sum(|t| &t.allocated), sight(Part::Allocated)?).point()
             }
             Column::AllocatedRate => of_bytes(&window(), rates()?),
             Column::ObjectRate => estimate::objects(&window(), rates()?).point(),

@@ -152,7 +152,7 @@ impl<'a> LeakList<'a> {
             .groups()
             .iter()
             .filter_map(|(at, group)| {
-                let old = old.get(at as usize).map_or(0.0, |old| old.in_use.bytes.sum);
+                let old = old.get(at as usize).map_or(0.0, |old| old.bytes.sum);
                 let (gained, lost) = then.group_growth(at).map_or((0.0, 0.0), |(g, l)| {
                     let of = |t: &Total| if t.n == 0 { 0.0 } else { t.bytes.sum };
                     (of(g), of(l))
@@ -200,18 +200,26 @@ impl<'a> LeakList<'a> {
         let range = range.start.min(len)..range.end.min(len).max(range.start.min(len));
         let book = self.session.book();
         let mut table = Table::default();
-        let rows = self.order[range.clone()]
+        let picked = &self.order[range.clone()];
+        let ages = self.then.old_ages(self.session, self.range.1 - self.older_than_ns, picked);
+        let rows = picked
             .iter()
-            .map(|&group| {
+            .zip(&ages)
+            .map(|(&group, ages)| {
                 let node = &book.nodes()[book.groups().group(group).callsite() as usize];
-                let figures = self.figures(std::slice::from_ref(&group), &mut table, true);
+                table.clear();
+                ages.add_to(&mut table);
+                let figures = LeakFigures {
+                    median_age: table.median(),
+                    ..self.figures(std::slice::from_ref(&group), true)
+                };
                 LeakRow { key: node.key, label: node.label.clone(), figures }
             })
             .collect();
         Leaks {
             first: range.start,
             rows,
-            total: self.figures(&self.order, &mut table, false),
+            total: self.figures(&self.order, false),
             len,
             generations: self.generations.clone(),
             from_ns: self.range.0,
@@ -220,7 +228,8 @@ impl<'a> LeakList<'a> {
         }
     }
 
-    fn figures(&self, groups: &[u32], table: &mut Table, one: bool) -> LeakFigures {
+    /// All but the median age.
+    fn figures(&self, groups: &[u32], one: bool) -> LeakFigures {
         let (then, sight) = (&self.then, self.then.sight_of_in_use());
         let old_of = then.old(self.session, self.range.1 - self.older_than_ns);
         let ends: Vec<u64> = self.generations.iter().skip(1).map(|g| g.from_ns).collect();
@@ -228,21 +237,16 @@ impl<'a> LeakList<'a> {
         let (mut old, mut in_use) = (Total::default(), Total::default());
         let (mut gained, mut lost) = (Total::default(), Total::default());
         let mut born = vec![Total::default(); self.generations.len()];
-        table.clear();
         for &group in groups {
             in_use.merge(then.group_in_use(group));
             if let Some(of) = old_of.get(group as usize) {
-                old.merge(&of.in_use);
-                if one {
-                    of.ages.add_to(table);
-                }
+                old.merge(of);
             }
             if let Some((g, l)) = then.group_growth(group) {
                 gained.merge(g);
                 lost.merge(l);
             }
-            for (sum, of) in born.iter_mut().zip(born_of.get(group as usize).into_iter().flatten())
-            {
+            for (sum, of) in born.iter_mut().zip(born_of.of(group)) {
                 sum.merge(of);
             }
         }
@@ -255,7 +259,7 @@ impl<'a> LeakList<'a> {
         LeakFigures {
             old_bytes: estimate::bytes(&old, sight),
             old_objects: estimate::objects(&old, sight),
-            median_age: if one { table.median() } else { Lifetime::Unknown },
+            median_age: Lifetime::Unknown,
             growth: if grows {
                 change::growth(&gained, &lost, growth_sight)
             } else {

@@ -3,7 +3,7 @@
 
 use super::Question;
 use super::rows::Rows;
-use super::sums::{Sums, born_lately};
+use super::sums::Sums;
 use crate::session::Session;
 use crate::session::estimate::Sight;
 use crate::session::estimate::curve::Curve;
@@ -262,10 +262,7 @@ impl<'a> Numbers<'a> {
         }
         let groups = self.session.book().groups().numbers();
         let mut windows = vec![Total::default(); groups];
-        let (everything, course) = (self.session.everything(), self.session.course());
-        for stack in everything.allocated.within(course.rate_steps()) {
-            windows[self.group_of(stack)].merge(&born_lately(self.session, stack));
-        }
+        self.session.born_by_group(|group, born| windows[group as usize].merge(born));
         windows
     }
 
@@ -279,19 +276,9 @@ impl<'a> Numbers<'a> {
                 .then(|| (0..groups as u32).map(grown).collect());
         }
         let groups = self.session.book().groups().numbers();
-        let (everything, course) = (self.session.everything(), self.session.course());
-        let steps = course.trend_steps();
         let mut trends = vec![0.0; groups];
-        for stack in everything.in_use.within(steps) {
-            let numbers = &self.session.numbers()[stack as usize];
-            let now = numbers.totals.in_use.bytes.sum;
-            trends[self.group_of(stack)] += now - numbers.in_use.at(steps.oldest(), now);
-        }
-        (steps.count() > 0).then_some(trends)
-    }
-
-    fn group_of(&self, stack: u32) -> usize {
-        self.session.book().stacks()[stack as usize].group() as usize
+        self.session.grown_by_group(|_, group, by| trends[group as usize] += by);
+        (self.session.course().trend_steps().count() > 0).then_some(trends)
     }
 
     /// The median lifetime of a group; `table` is room to work in.

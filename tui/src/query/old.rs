@@ -51,25 +51,27 @@ pub fn old(session: &Session, when: When, filter: &str) -> Option<Old> {
     let groups = then.old(session, at_ns - older_than_ns);
     let sight = then.sight_of_in_use();
     let (book, filter) = (session.book(), Filter::new(session.book(), filter));
+    let taken = |&group: &u32| {
+        let of = book.groups().group(group);
+        groups.get(group as usize).is_some_and(|old| old.n > 0)
+            && of.stacks().iter().any(|&stack| filter.takes(stack))
+    };
+    let picked: Vec<u32> = book.groups().iter().map(|(group, _)| group).filter(taken).collect();
+    let ages = then.old_ages(session, at_ns - older_than_ns, &picked);
     let (mut table, mut total, mut rows) = (Table::default(), Total::default(), Vec::new());
-    for (group, of) in book.groups().iter() {
-        let Some(old) = groups.get(group as usize).filter(|old| old.in_use.n > 0) else {
-            continue;
-        };
-        if !of.stacks().iter().any(|&stack| filter.takes(stack)) {
-            continue;
-        }
-        total.merge(&old.in_use);
+    for (&group, ages) in picked.iter().zip(&ages) {
+        let old = &groups[group as usize];
+        total.merge(old);
         table.clear();
-        old.ages.add_to(&mut table);
-        let node = &book.nodes()[of.callsite() as usize];
+        ages.add_to(&mut table);
+        let node = &book.nodes()[book.groups().group(group).callsite() as usize];
         rows.push((
-            old.in_use.bytes.sum,
+            old.bytes.sum,
             OldRow {
                 key: node.key,
                 label: node.label.clone(),
-                bytes: estimate::bytes(&old.in_use, sight),
-                objects: estimate::objects(&old.in_use, sight),
+                bytes: estimate::bytes(old, sight),
+                objects: estimate::objects(old, sight),
                 median_age: table.median(),
             },
         ));

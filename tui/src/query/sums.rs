@@ -56,16 +56,14 @@ impl Sums {
         for (group, _) in taken.iter().enumerate().filter(|(_, taken)| **taken) {
             sums.totals.merge(session.group_totals(group as u32));
         }
-        let stacks = session.book().stacks();
-        sums.look_back(session, |stack| taken[stacks[stack as usize].group() as usize]);
+        sums.look_back(session, |group| taken[group as usize]);
         sums
     }
 
     /// Of rows of several groups each, at present: by group, its row, and how many rows
     /// there are.
     pub fn live_of_rows(session: &Session, row_of: &[Option<u32>], rows: usize) -> Vec<Self> {
-        let (everything, course) = (session.everything(), session.course());
-        let steps = course.trend_steps().count();
+        let steps = session.course().trend_steps().count();
         let mut sums: Vec<Self> = Vec::new();
         sums.resize_with(rows, || Self { steps: vec![0.0; steps], ..Self::default() });
         for (group, row) in row_of.iter().enumerate() {
@@ -73,18 +71,16 @@ impl Sums {
                 sums[*row as usize].totals.merge(session.group_totals(group as u32));
             }
         }
-        let stacks = session.book().stacks();
-        let row = |stack: u32| row_of[stacks[stack as usize].group() as usize];
-        for stack in everything.allocated.within(course.rate_steps()) {
-            if let Some(row) = row(stack) {
-                sums[row as usize].window.merge(&born_lately(session, stack));
+        session.born_by_group(|group, born| {
+            if let Some(row) = row_of[group as usize] {
+                sums[row as usize].window.merge(born);
             }
-        }
-        for stack in everything.in_use.within(course.trend_steps()) {
-            if let Some(row) = row(stack) {
-                sums[row as usize].grow(session, stack);
+        });
+        session.grown_by_group(|step, group, by| {
+            if let Some(row) = row_of[group as usize] {
+                sums[row as usize].steps[step] += by;
             }
-        }
+        });
         sums
     }
 
@@ -93,8 +89,7 @@ impl Sums {
         let mut sums = Self { totals: *session.group_totals(group), ..Self::default() };
         let members = session.book().groups().group(group).stacks();
         if members.len() > SCATTERED {
-            let stacks = session.book().stacks();
-            sums.look_back(session, |stack| stacks[stack as usize].group() == group);
+            sums.look_back(session, |other| other == group);
         } else {
             sums.steps.resize(session.course().trend_steps().count(), 0.0);
             for &stack in members {
@@ -119,19 +114,26 @@ impl Sums {
         }
     }
 
-    /// What was in the windows, of the callstacks that are wanted.
+    /// What was in the windows, of the groups that are wanted.
     fn look_back(&mut self, session: &Session, wanted: impl Fn(u32) -> bool) {
         let (everything, course) = (session.everything(), session.course());
-        for stack in everything.allocated.within(course.rate_steps()).filter(|s| wanted(*s)) {
-            self.window.merge(&born_lately(session, stack));
-        }
-        for stack in everything.promoted.within(course.rate_steps()).filter(|s| wanted(*s)) {
-            self.promoted.merge(&promoted_lately(session, stack));
+        session.born_by_group(|group, born| {
+            if wanted(group) {
+                self.window.merge(born);
+            }
+        });
+        let stacks = session.book().stacks();
+        for stack in everything.promoted.within(course.rate_steps()) {
+            if wanted(stacks[stack as usize].group()) {
+                self.promoted.merge(&promoted_lately(session, stack));
+            }
         }
         self.steps.resize(course.trend_steps().count(), 0.0);
-        for stack in everything.in_use.within(course.trend_steps()).filter(|s| wanted(*s)) {
-            self.grow(session, stack);
-        }
+        session.grown_by_group(|step, group, by| {
+            if wanted(group) {
+                self.steps[step] += by;
+            }
+        });
     }
 
     fn grow(&mut self, session: &Session, stack: u32) {
@@ -223,7 +225,7 @@ pub fn finer(session: &Session, key: NodeKey) -> Option<Finer> {
 }
 
 /// What a callstack allocated in the rate window.
-pub fn born_lately(session: &Session, stack: u32) -> Total {
+fn born_lately(session: &Session, stack: u32) -> Total {
     let numbers = &session.numbers()[stack as usize];
     let oldest = session.course().rate_steps().oldest();
     if !numbers.allocated.any_since(oldest) {

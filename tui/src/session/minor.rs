@@ -166,18 +166,26 @@ impl Sums {
 }
 
 impl Over {
-    /// Goes on, over so many chunks of lives at most.
-    fn go_on(&mut self, session: &Session, within: &Within, chunks: usize) {
+    /// Goes on, over so many lives at most.
+    fn go_on(&mut self, session: &Session, within: &Within, most: usize) {
         let key = (session.lives.rewritten(), session.lives.since());
         if self.key != key {
             *self = Self { key, ..Self::default() };
         }
         let mut weights = Weights::new();
-        let (lives, end) = session.lives.from_place(self.until, chunks);
-        self.until = end;
-        for life in lives.filter(|life| life.size <= within.most_bytes) {
-            let w = weights.of(life.interval, life.size);
-            self.sums.life(session, within, &life, w);
+        let mut left = most;
+        while left > 0 {
+            let (lives, end) = session.lives.from_place(self.until, left);
+            if std::mem::replace(&mut self.until, end) == end {
+                break;
+            }
+            for life in lives {
+                left = left.saturating_sub(1);
+                if life.size <= within.most_bytes {
+                    let w = weights.of(life.interval, life.size);
+                    self.sums.life(session, within, &life, w);
+                }
+            }
         }
     }
 }
@@ -228,9 +236,9 @@ impl Session {
         sums.minor(self)
     }
 
-    /// Goes through a chunk of lives ahead of their being asked for.
-    pub(super) fn look_ahead_at_minor_lives(&self) {
-        self.minor.0.borrow_mut().go_on(self, &self.followed_within(When::Now), 1);
+    /// Goes through some lives ahead of their being asked for.
+    pub(super) fn look_ahead_at_minor_lives(&self, most: usize) {
+        self.minor.0.borrow_mut().go_on(self, &self.followed_within(When::Now), most);
     }
 
     fn followed_within(&self, when: When) -> Within {

@@ -46,6 +46,7 @@ pub mod partition;
 pub mod past;
 pub mod phases;
 pub mod reallocs;
+mod recent;
 pub mod sane;
 mod search;
 pub mod strata;
@@ -205,6 +206,7 @@ pub struct Session {
     then: then::Kept,
     classes: classes::Kept,
     minor: minor::Kept,
+    recent: recent::Kept,
     strata: strata::Strata,
     frees: frees::Frees,
     reallocs: reallocs::Reallocs,
@@ -251,6 +253,7 @@ impl Session {
             then: then::Kept::default(),
             classes: classes::Kept::default(),
             minor: minor::Kept::default(),
+            recent: recent::Kept::default(),
             strata: strata::Strata::default(),
             frees: frees::Frees::default(),
             reallocs: reallocs::Reallocs::default(),

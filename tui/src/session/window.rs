@@ -138,11 +138,15 @@ impl Lately {
         self.0[at] = steps.current() + 1;
     }
 
+    /// The values that changed in this step or later.
+    pub fn since(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
+        let all = (0..).zip(&self.0);
+        all.filter(move |(_, step)| **step > first).map(|(at, _)| at)
+    }
+
     /// The values that changed since the oldest step that is remembered.
     pub fn within(&self, steps: &Steps) -> impl Iterator<Item = u32> + '_ {
-        let oldest = steps.oldest();
-        let all = self.0.iter().enumerate();
-        all.filter(move |(_, step)| **step > oldest).map(|(at, _)| at as u32)
+        self.since(steps.oldest())
     }
 }
 

@@ -38,7 +38,14 @@ pub fn p_of_growth(gained: &Total, lost: &Total, sight: impl Into<Sight>) -> f64
         return 1.0;
     }
     let unit = (v1 + v2) / (y1 + y2);
-    let of_samples = if unit > 0.0 { beta::lower(y1 / unit, y2 / unit + 1.0, 0.5) } else { 0.0 };
+    let of_samples = if unit <= 0.0 {
+        0.0
+    } else if y2 == 0.0 {
+        // I½(k, 1).
+        (-y1 / unit).exp2()
+    } else {
+        beta::lower(y1 / unit, y2 / unit + 1.0, 0.5)
+    };
     let hidden = if interval == Interval::EXACT {
         0.0
     } else {

@@ -76,14 +76,13 @@ impl Chunk {
         self.lives.iter().filter(taken).map(move |packed| self.life(packed, intervals))
     }
 
-    /// Those from number `first` on.
-    pub fn from_number<'a>(
+    /// Those in some places, which there are.
+    pub fn in_places<'a>(
         &'a self,
         intervals: &'a Intervals,
-        first: usize,
+        places: std::ops::Range<usize>,
     ) -> impl Iterator<Item = Life> + 'a {
-        let lives = self.lives.get(first..).unwrap_or_default();
-        lives.iter().map(move |packed| self.life(packed, intervals))
+        self.lives[places].iter().map(move |packed| self.life(packed, intervals))
     }
 
     pub const fn len(&self) -> usize {

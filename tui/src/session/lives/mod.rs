@@ -183,11 +183,13 @@ impl Life {
     }
 }
 
-/// A place among lives: how many chunks are before it, and how many lives of its chunk.
+/// A place among lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Place {
-    chunk: usize,
-    life: usize,
+    /// How many chunks are before it,
+    pub chunk: usize,
+    /// and how many lives of its own.
+    pub life: usize,
 }
 
 /// Lives that are over, in order of their ends but for those that ended unseen.
@@ -408,26 +410,26 @@ impl Lives {
         .flat_map(move |chunk| chunk.within(&self.intervals, ended_after_us, born_until_us, wanted))
     }
 
-    /// The lives from a place on, of so many chunks, and the place behind the last. What
-    /// stands before a place stays what it is as long as [`Self::rewritten`] does.
+    /// At most `most` lives from a place on, all of one chunk, and the place behind them;
+    /// none where it is the last. What stands before a place stays what it is as long as
+    /// [`Self::rewritten`] does.
     pub fn from_place(
         &self,
         place: Place,
-        chunks: usize,
+        most: usize,
     ) -> (impl Iterator<Item = Life> + '_, Place) {
-        let all = self.chunks.len();
-        let until = place.chunk.saturating_add(chunks).min(all);
-        let end = match self.chunks.back() {
-            // All but the last are full.
-            _ if until < all => Place { chunk: until, life: 0 },
-            Some(last) => Place { chunk: all - 1, life: last.len() },
-            None => Place::default(),
+        let chunk = self.chunks.get(place.chunk);
+        let len = chunk.map_or(0, Chunk::len);
+        let until = place.life.saturating_add(most).min(len);
+        // All chunks but the last are full.
+        let end = if until == len && place.chunk + 1 < self.chunks.len() {
+            Place { chunk: place.chunk + 1, life: 0 }
+        } else {
+            Place { life: until, ..place }
         };
-        let mut first = place.life;
-        let lives = self
-            .chunks
-            .range(place.chunk.min(until)..until)
-            .flat_map(move |chunk| chunk.from_number(&self.intervals, std::mem::take(&mut first)));
+        let lives = chunk
+            .into_iter()
+            .flat_map(move |chunk| chunk.in_places(&self.intervals, place.life.min(until)..until));
         (lives, end)
     }
 
@@ -435,12 +437,6 @@ impl Lives {
     #[must_use]
     pub fn chunks(&self) -> usize {
         self.chunks.len()
-    }
-
-    /// The lives of a chunk, by its number.
-    pub fn of_chunk(&self, chunk: usize) -> impl Iterator<Item = Life> + '_ {
-        let chunk = self.chunks.get(chunk).into_iter();
-        chunk.flat_map(|chunk| chunk.iter(&self.intervals))
     }
 
     /// Changes when lives have changed that were there, or when they were first seen: else

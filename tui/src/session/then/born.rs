@@ -3,26 +3,43 @@
 use super::bounds::Bounds;
 use super::weights::Weights;
 use super::{Session, When};
+use crate::session::book::Stack;
 use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::totals::Total;
 
+/// Generations by group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Generations {
+    /// How many there are.
+    each: usize,
+    totals: Vec<Total>,
+}
+
+impl Generations {
+    /// Those of a group, the oldest first.
+    #[must_use]
+    pub fn of(&self, group: u32) -> &[Total] {
+        let at = group as usize * self.each;
+        self.totals.get(at..at + self.each).unwrap_or_default()
+    }
+}
+
 /// By group, the blocks alive at the end by the stretch of time that they were born in: the
-/// first until `ends_us[0]`, the next from then until `ends_us[1]`, the last after all. Of
-/// groups without blocks there is none.
-pub fn of(session: &Session, bounds: &Bounds, ends_us: &[u64]) -> Vec<Vec<Total>> {
-    let mut groups: Vec<Vec<Total>> = vec![Vec::new(); session.book.groups().numbers()];
+/// first until `ends_us[0]`, the next from then until `ends_us[1]`, the last after all.
+pub fn of(session: &Session, bounds: &Bounds, ends_us: &[u64]) -> Generations {
+    let each = ends_us.len() + 1;
+    let totals = vec![Total::default(); session.book.groups().numbers() * each];
+    let mut groups = Generations { each, totals };
     if bounds.when == When::Peak || !bounds.in_use {
         return groups;
     }
-    let stacks = session.book.stacks();
+    let group_of: Vec<u32> = session.book.stacks().iter().map(Stack::group).collect();
     let mut weights = Weights::new();
     let mut take = |stack: u32, born_us: u64, weight: &Weight| {
-        let group = stacks.get(stack as usize).and_then(|s| groups.get_mut(s.group() as usize));
-        if let Some(group) = group {
-            if group.is_empty() {
-                group.resize(ends_us.len() + 1, Total::default());
-            }
-            group[ends_us.partition_point(|&end| end < born_us)].add(weight);
+        let Some(group) = group_of.get(stack as usize) else { return };
+        let generation = ends_us.partition_point(|&end| end < born_us);
+        if let Some(total) = groups.totals.get_mut(*group as usize * each + generation) {
+            total.add(weight);
         }
     };
     for life in session.lives.within(0, bounds.end_us, bounds.end_us) {

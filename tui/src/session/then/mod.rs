@@ -30,7 +30,7 @@
 //! [`Course`]: super::course::Course
 
 mod ages;
-mod born;
+pub mod born;
 mod bounds;
 pub mod by;
 mod came;
@@ -120,9 +120,9 @@ pub struct Then {
 }
 
 /// The old blocks by group, and from when on back they are old.
-type Old = (u64, Arc<Vec<old::OfGroup>>);
+type Old = (u64, Arc<Vec<Total>>);
 /// Generations by group, and where they end.
-type Born = (Vec<u64>, Arc<Vec<Vec<Total>>>);
+type Born = (Vec<u64>, Arc<born::Generations>);
 
 impl Session {
     /// From when to when any moment can be asked about, in nanoseconds since the agent's
@@ -286,7 +286,7 @@ impl Then {
 
     /// By group, the blocks alive then that were born until `born_until_ns`.
     #[must_use]
-    pub fn old(&self, session: &Session, born_until_ns: u64) -> Arc<Vec<old::OfGroup>> {
+    pub fn old(&self, session: &Session, born_until_ns: u64) -> Arc<Vec<Total>> {
         let make = || Arc::new(old::of(session, &self.bounds, born_until_ns / 1000));
         let Ok(mut kept) = self.old.lock() else { return make() };
         match &*kept {
@@ -299,11 +299,16 @@ impl Then {
         }
     }
 
-    /// By group, the blocks alive then by generation: those born until the first of
-    /// `ends_ns`, from then until the next, and after the last. Empty of groups that have
-    /// no blocks.
+    /// How old those of some groups are, beside `groups`. Costs a pass over all that lives.
     #[must_use]
-    pub fn generations(&self, session: &Session, ends_ns: &[u64]) -> Arc<Vec<Vec<Total>>> {
+    pub fn old_ages(&self, session: &Session, born_until_ns: u64, groups: &[u32]) -> Vec<Ages> {
+        old::ages(session, &self.bounds, born_until_ns / 1000, groups)
+    }
+
+    /// By group, the blocks alive then by generation: those born until the first of
+    /// `ends_ns`, from then until the next, and after the last.
+    #[must_use]
+    pub fn generations(&self, session: &Session, ends_ns: &[u64]) -> Arc<born::Generations> {
         let ends_us: Vec<u64> = ends_ns.iter().map(|ns| ns / 1000).collect();
         let make = || Arc::new(born::of(session, &self.bounds, &ends_us));
         let Ok(mut kept) = self.born.lock() else { return make() };

@@ -3,43 +3,63 @@
 use super::bounds::Bounds;
 use super::weights::Weights;
 use super::{Session, When};
+use crate::session::book::Stack;
 use crate::session::estimate::survival::bucket;
 use crate::session::lifetimes::{Ages, Turn};
+use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::totals::Total;
 
-/// The old blocks of one group.
-#[derive(Debug, Clone, Default)]
-pub struct OfGroup {
-    /// What they stand for.
-    pub in_use: Total,
-    /// How old they are.
-    pub ages: Ages,
+/// By group, the blocks alive at the end that were born until `born_until_us`.
+pub fn of(session: &Session, bounds: &Bounds, born_until_us: u64) -> Vec<Total> {
+    let mut groups = vec![Total::default(); session.book.groups().numbers()];
+    each(session, bounds, born_until_us, |group, _, weight| {
+        if let Some(total) = groups.get_mut(group as usize) {
+            total.add(weight);
+        }
+    });
+    groups
 }
 
-/// By group, the blocks alive at the end that were born until `born_until_us`.
-pub fn of(session: &Session, bounds: &Bounds, born_until_us: u64) -> Vec<OfGroup> {
-    let mut groups = vec![OfGroup::default(); session.book.groups().numbers()];
+/// How old they are, of these groups alone.
+pub fn ages(session: &Session, bounds: &Bounds, born_until_us: u64, groups: &[u32]) -> Vec<Ages> {
+    let mut place_of = vec![u32::MAX; session.book.groups().numbers()];
+    for (place, group) in (0..).zip(groups) {
+        place_of[*group as usize] = place;
+    }
+    let mut ages = vec![Ages::default(); groups.len()];
+    each(session, bounds, born_until_us, |group, born_us, weight| {
+        let place = place_of.get(group as usize).copied().unwrap_or(u32::MAX);
+        if let Some(ages) = ages.get_mut(place as usize) {
+            let age = bucket((bounds.end_us - born_us).saturating_mul(1000));
+            ages.add(None, (Turn::Death, age), weight.objects);
+        }
+    });
+    ages
+}
+
+/// Tells each of them: its group, when it was born, and what it stands for.
+fn each(
+    session: &Session,
+    bounds: &Bounds,
+    born_until_us: u64,
+    mut one: impl FnMut(u32, u64, &Weight),
+) {
     if bounds.when == When::Peak || !bounds.in_use {
-        return groups;
+        return;
     }
     let stacks = session.book.stacks();
+    let groups: Vec<u32> = stacks.iter().map(Stack::group).collect();
     let mut weights = Weights::new();
-    let mut take = |stack: u32, born_us: u64, weight: &heaptop_protocol::estimate::Weight| {
-        let group = stacks.get(stack as usize).and_then(|s| groups.get_mut(s.group() as usize));
-        if let Some(group) = group {
-            group.in_use.add(weight);
-            let age = bucket((bounds.end_us - born_us).saturating_mul(1000));
-            group.ages.add(None, (Turn::Death, age), weight.objects);
-        }
-    };
     let born = born_until_us.min(bounds.end_us);
     for life in session.lives.within(0, bounds.end_us, born) {
-        take(life.stack, life.born_us, weights.of(life.interval, life.size));
-    }
-    for (_, block) in session.blocks.iter() {
-        if block.born_ns / 1000 <= born {
-            take(block.stack, block.born_ns / 1000, weights.of(block.interval, block.size));
+        if let Some(group) = groups.get(life.stack as usize) {
+            one(*group, life.born_us, weights.of(life.interval, life.size));
         }
     }
-    groups
+    for (_, block) in session.blocks.iter() {
+        let born_us = block.born_ns / 1000;
+        if let Some(group) = groups.get(block.stack as usize).filter(|_| born_us <= born) {
+            one(*group, born_us, weights.of(block.interval, block.size));
+        }
+    }
 }

@@ -10,7 +10,7 @@
 //! when the store is thinned or callstacks change their groups. Together they take
 //! [`MOST_BYTES`] at most, or it is one alone: of many callstacks there are fewer. Of sizes
 //! and threads, which are few, there is one for each chunk, and they are made ahead of
-//! their being asked for, a chunk a refresh of the screen ([`Session::look_ahead`]).
+//! their being asked for, a little with each refresh ([`Session::look_ahead`]).
 
 use super::ages;
 use super::bounds::Bounds;
@@ -19,7 +19,7 @@ use super::totals::{OfGroup, Sets, dead};
 use super::weights::Weights;
 use super::{Session, When};
 use crate::session::lifetimes::Ages;
-use crate::session::lives::MOST_CHUNKS;
+use crate::session::lives::{MOST_CHUNKS, Place};
 use heaptop_protocol::totals::Totals;
 use std::sync::Arc;
 
@@ -27,6 +27,9 @@ use std::sync::Arc;
 const MOST_BYTES: usize = 48 << 20;
 /// Chunks from one to the next, at least, of callstacks: half a million lives.
 const SPACING: usize = 8;
+/// Lives that a look ahead goes through at most: more come in the quarter of a second to
+/// the next at no rate that a target should be sampled at.
+const AHEAD: usize = 1 << 12;
 /// What the ages of a group take, about.
 const GROUP_BYTES: usize = 1536;
 
@@ -50,6 +53,9 @@ pub struct Checkpoint {
 pub struct Settled {
     key: (u64, u64),
     checkpoints: Vec<Arc<Checkpoint>>,
+    /// Sums up to a place behind the last of them.
+    open: Checkpoint,
+    until: Place,
 }
 
 impl Settled {
@@ -62,17 +68,16 @@ impl Settled {
         self.checkpoints.iter().rev().find(fits).map(Arc::clone)
     }
 
-    /// Makes those that can be made, `most` of them.
+    /// Makes those that can be made, going through `most` lives.
     fn go_on(&mut self, session: &Session, bounds: &Bounds, by: By, most: usize) {
         let key = (session.lives.rewritten(), session.classes_revision(by));
         if self.key != key {
-            *self = Self { key, checkpoints: Vec::new() };
+            *self = Self { key, ..Self::default() };
         }
         // The last chunk is not full.
         let full = session.lives.chunks().saturating_sub(1);
-        let made = self.checkpoints.last().map_or(0, |last| last.chunks);
         let least = if by == By::Group { SPACING } else { 1 };
-        if made + least > full {
+        if self.open.chunks + least > full {
             return;
         }
         let classes = Classes::of(session, by);
@@ -81,48 +86,52 @@ impl Settled {
         let bytes = places * size_of::<Totals>() + groups * GROUP_BYTES;
         let room = (MOST_BYTES / bytes.max(1)).max(1);
         let spacing = least.max(MOST_CHUNKS / (room + 1));
-        if made + spacing > full {
-            return;
-        }
-        let mut next = self.checkpoints.last().map(|c| Checkpoint::clone(c)).unwrap_or_default();
-        let mut weights = Weights::new();
         let settled = bounds.settled();
+        let mut weights = Weights::new();
         let mut sets = Sets::default();
-        next.totals.resize(places, Totals::default());
+        self.open.totals.resize(places, Totals::default());
+        let totals = std::mem::take(&mut self.open.totals);
         if by == By::Group {
-            sets.stacks = std::mem::take(&mut next.totals);
+            sets.stacks = totals;
         } else {
-            let totals = next.totals.drain(..);
-            sets.groups = totals.map(|totals| OfGroup { totals, ..OfGroup::default() }).collect();
+            let of = |totals| OfGroup { totals, ..OfGroup::default() };
+            sets.groups = totals.into_iter().map(of).collect();
         }
-        next.ages.resize_with(groups, Ages::default);
-        for _ in 0..most {
-            if next.chunks + spacing > full {
-                break;
+        let totals = |sets: &Sets| -> Vec<Totals> {
+            if by == By::Group {
+                sets.stacks.clone()
+            } else {
+                sets.groups.iter().map(|group| group.totals).collect()
             }
-            for chunk in next.chunks..next.chunks + spacing {
-                for life in session.lives.of_chunk(chunk) {
-                    next.last_end_us = next.last_end_us.max(life.ended_us);
-                    if life.born_young {
-                        next.last_cycle = next.last_cycle.max(settled.cycle_end(life.born_clock));
-                    }
-                    let weight = weights.of(life.interval, life.size);
-                    sets.add(&settled, &classes, &dead(&life, weight));
-                    let class = classes.class(life.stack, life.size, life.thread);
-                    if let Some(ages) = class.and_then(|class| next.ages.get_mut(class as usize)) {
-                        let followed = ages::Followed::dead(&life, weight.objects);
-                        ages::add(ages, &settled, &session.lives, &followed);
-                    }
+        };
+        let open = &mut self.open;
+        open.ages.resize_with(groups, Ages::default);
+        let mut left = most;
+        // As far as the next one is wanted and can be made.
+        while left > 0 && open.chunks + spacing <= full {
+            let (lives, end) = session.lives.from_place(self.until, left);
+            for life in lives {
+                left = left.saturating_sub(1);
+                open.last_end_us = open.last_end_us.max(life.ended_us);
+                if life.born_young {
+                    open.last_cycle = open.last_cycle.max(settled.cycle_end(life.born_clock));
+                }
+                let weight = weights.of(life.interval, life.size);
+                sets.add(&settled, &classes, &dead(&life, weight));
+                let class = classes.class(life.stack, life.size, life.thread);
+                if let Some(ages) = class.and_then(|class| open.ages.get_mut(class as usize)) {
+                    let followed = ages::Followed::dead(&life, weight.objects);
+                    ages::add(ages, &settled, &session.lives, &followed);
                 }
             }
-            next.chunks += spacing;
-            if by == By::Group {
-                next.totals.clone_from(&sets.stacks);
-            } else {
-                next.totals = sets.groups.iter().map(|group| group.totals).collect();
+            self.until = end;
+            if end.chunk == open.chunks + spacing {
+                open.chunks = end.chunk;
+                let (totals, ages) = (totals(&sets), open.ages.clone());
+                self.checkpoints.push(Arc::new(Checkpoint { totals, ages, ..*open }));
             }
-            self.checkpoints.push(Arc::new(next.clone()));
         }
+        open.totals = totals(&sets);
     }
 }
 
@@ -154,17 +163,16 @@ impl Session {
     }
 
     /// Adds up a little of what will be asked for when a screen is opened that needs the
-    /// past: at most a chunk of lives of each kind.
+    /// past: at most [`AHEAD`] lives for each of them.
     pub fn look_ahead(&self) {
-        let full = self.lives.chunks().saturating_sub(1);
-        if full == 0 || self.span().is_none() {
+        if self.span().is_none() {
             return;
         }
         let bounds = Bounds::new(self, When::At(self.now_ns));
         let mut settled = self.then.settled.borrow_mut();
         for by in [By::Size, By::Thread] {
-            settled.of(by).go_on(self, &bounds, by, 1);
+            settled.of(by).go_on(self, &bounds, by, AHEAD);
         }
-        self.look_ahead_at_minor_lives();
+        self.look_ahead_at_minor_lives(AHEAD);
     }
 }

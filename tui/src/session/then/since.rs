@@ -63,9 +63,11 @@ impl Over {
         self.grown.resize(classes.count(session), Grown::default());
         let from_us = self.key.from_us;
         let mut weights = Weights::new();
-        let (lives, end) = session.lives.from_place(self.until, usize::MAX);
-        self.until = end;
-        for life in lives {
+        let lives = std::iter::from_fn(|| {
+            let (lives, end) = session.lives.from_place(self.until, usize::MAX);
+            (std::mem::replace(&mut self.until, end) != end).then_some(lives)
+        });
+        for life in lives.flatten() {
             // Who was lost sight of is not known to be dead: it stays at both ends.
             let lost = life.born_us <= from_us && from_us < life.ended_us;
             let (lost, gained) = match life.end {

@@ -239,6 +239,8 @@ const CLOSELY: &[Place] = &[Place::Details];
 const LOWEST: &[Place] = &[Place::Callsites, Place::Timeline, Place::Promotion, Place::Leaks];
 const COLUMNS: &[Place] = &[Place::Columns];
 const SITES: &[Place] = &[Place::Callsites];
+/// Where rows have columns to sort by.
+const SORTED: &[Place] = &[Place::Callsites, Place::Promotion, Place::Leaks];
 const TREE: &[Place] = &[Place::Callers];
 const SURVIVORS: &[Place] = &[Place::Promotion];
 const HELP: &[Place] = &[Place::Help];
@@ -273,8 +275,8 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('r')] "r" "reset" COLUMNS ResetColumns "all columns as at the start";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" HELP Back "close the help";
     [char('/')] "/" "filter" SCREENS Filter "keep rows whose names or callers contain a text";
-    [char('s')] "s" "sort" SITES SortColumn "sort by the next column";
-    [char('S')] "S" "" SITES SortDirection "turn the order round";
+    [char('s')] "s" "sort" SORTED SortColumn "sort by the next column";
+    [char('S')] "S" "" SORTED SortDirection "turn the order round";
     [char('t')] "t" "group" SITES Group "group by callsite, function, file, crate or module, size class, thread";
     [char('c')] "c" "columns" SITES Columns "choose the columns and their order";
     [char('d')] "d" "details" CHOSEN Details "look at the selected callsite closely: stacks, sizes, blocks, hints";

@@ -23,25 +23,25 @@
 //! and place.
 
 mod bar;
-mod callers;
+pub(crate) mod callers;
 
 pub mod callsites;
-mod columns;
+pub(crate) mod columns;
 pub mod details;
 pub mod format;
-mod header;
+pub(crate) mod header;
 mod help;
 mod layout;
-mod leaks;
+pub(crate) mod leaks;
 mod names;
 mod plain;
-mod promotion;
+pub(crate) mod promotion;
 mod spark;
 mod survival;
 #[cfg(test)]
 mod testing;
 pub mod text;
-mod timebar;
+pub(crate) mod timebar;
 mod timeline;
 
 use ratatui::Frame;
@@ -261,6 +261,8 @@ fn why_empty(app: &App) -> String {
 mod growth_tests;
 #[cfg(test)]
 mod hostile_tests;
+#[cfg(test)]
+mod mouse_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

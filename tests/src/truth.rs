@@ -32,6 +32,8 @@ pub struct Truth {
     pub promoted_objects: Option<u64>,
     /// What can be expected to have been promoted, where it cannot be known.
     pub promoted_expected_bytes: Option<u64>,
+    /// Ages of the freed blocks, in nanoseconds together.
+    pub ages_ns: Option<u64>,
     /// Blocks that came by realloc.
     pub reallocs: Option<u64>,
     /// Bytes that blocks held which lay elsewhere after that.

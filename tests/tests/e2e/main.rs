@@ -2,6 +2,7 @@
 //! pseudo-terminal. One binary, one module a promise.
 
 mod agree;
+mod columns;
 mod demo;
 mod exact;
 mod followed;

@@ -21,7 +21,7 @@ const FALSE_ALARM: f64 = 1e-6;
 
 /// The fewest misses of `n` that are too many: their chance is below
 /// [`FALSE_ALARM`].
-fn too_many(n: usize) -> usize {
+pub fn too_many(n: usize) -> usize {
     let mut term = (1.0 - MISS).powi(i32::try_from(n).expect("few figures"));
     let mut below = 0.0;
     for k in 0..=n {
@@ -35,7 +35,7 @@ fn too_many(n: usize) -> usize {
 }
 
 /// Whether an estimate agrees with a truth that moved from `a` to `b`.
-fn agrees(estimate: Estimate, a: u64, b: u64) -> bool {
+pub fn agrees(estimate: Estimate, a: u64, b: u64) -> bool {
     let (least, most) = (a.min(b) as f64, a.max(b) as f64);
     match estimate {
         Estimate::Unknown => false,
@@ -97,14 +97,14 @@ impl Misses {
     }
 }
 
-fn figures<'t>(table: &'t Table, function: &str) -> &'t Figures {
+pub fn figures<'t>(table: &'t Table, function: &str) -> &'t Figures {
     let mut rows = table.rows.iter().filter(|row| names(&row.label.function, function));
     let row = rows.next().unwrap_or_else(|| panic!("no row {function} in {:#?}", rows_of(table)));
     assert!(rows.next().is_none(), "several rows {function} in {:#?}", rows_of(table));
     &row.figures
 }
 
-fn names(label: &str, function: &str) -> bool {
+pub fn names(label: &str, function: &str) -> bool {
     label == function || label.ends_with(&format!("::{function}"))
 }
 

@@ -113,3 +113,61 @@ fn screens_are_reached_by_numbers_and_by_tab() {
     terminal.press("q");
     assert_eq!(terminal.wait(), 0);
 }
+
+/// Where `what` is on the screen, in columns and rows from one, in a line that has `part`.
+fn place(terminal: &Terminal, part: &str, what: &str) -> (usize, usize) {
+    terminal.until(&format!("{what} beside {part}"), |screen| {
+        let mut lines = screen.lines().enumerate();
+        let found = |(row, line): (usize, &str)| {
+            let at = line.find(what).filter(|_| line.contains(part))?;
+            Some((line[..at].chars().count() + 1, row + 1))
+        };
+        lines.find_map(found)
+    })
+}
+
+fn click(terminal: &mut Terminal, (x, y): (usize, usize)) {
+    terminal.press(&format!("\x1b[<0;{x};{y}M\x1b[<0;{x};{y}m"));
+}
+
+#[test]
+fn the_mouse_does_it_all() {
+    let mut target = nurseries();
+    let mut terminal = Terminal::viewer(target.directory(), &[]);
+    terminal.wait_for("1 Callsites 2 Callers 4 Time 5 Promotion");
+    work(&mut target, 8);
+    // A name in the title goes to its screen.
+    let tab = place(&terminal, "1 Callsites", "5 Promotion");
+    click(&mut terminal, tab);
+    terminal.wait_for("bytes that outlive so much allocation");
+    // A heading sorts, and once more the other way round.
+    let heading = place(&terminal, " callsite, since start", " rate");
+    let rate = (heading.0 + 1, heading.1);
+    click(&mut terminal, rate);
+    line(&terminal, &[" callsite, since start", "rate ▼"]);
+    line(&terminal, &["▸", "waits_long"]);
+    click(&mut terminal, rate);
+    line(&terminal, &[" callsite, since start", "rate ▲"]);
+    let (x, y) = place(&terminal, "dies_at_once", "dies_at_once");
+    // A row is selected; the wheel goes along.
+    click(&mut terminal, (x, y));
+    line(&terminal, &["── ", "dies_at_once: bytes that outlive"]);
+    terminal.press(&format!("\x1b[<65;{x};{y}M"));
+    line(&terminal, &["▸", "waits_"]);
+    terminal.press(&format!("\x1b[<64;{x};{y}M"));
+    line(&terminal, &["▸", "dies_at_once"]);
+    // The time bar, once some time has passed: a press is a moment, a drag a range.
+    let bar = place(&terminal, " in use ", " 0 to ").1;
+    terminal.press(&format!("\x1b[<0;60;{bar}M\x1b[<32;110;{bar}M\x1b[<0;110;{bar}m"));
+    line(&terminal, &[" in use ", " s to ", " s of "]);
+    terminal.press("\\");
+    line(&terminal, &[" in use ", " 0 to "]);
+    let tab = place(&terminal, "1 Callsites", "7 Leaks");
+    click(&mut terminal, tab);
+    terminal.wait_for(" reaches ");
+    let old = place(&terminal, " callsite ", " old ");
+    click(&mut terminal, (old.0 + 1, old.1));
+    line(&terminal, &[" callsite ", " old ▼"]);
+    terminal.press("q");
+    assert_eq!(terminal.wait(), 0);
+}

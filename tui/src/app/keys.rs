@@ -283,10 +283,10 @@ const CLOSELY: &[Place] = &[Place::Details];
 /// What lies below callers and has nothing to come back to.
 const LOWEST: &[Place] =
     &[Place::Callsites, Place::Timeline, Place::Promotion, Place::Threads, Place::Leaks];
-/// What can be sorted.
-const SORTED: &[Place] = &[Place::Callsites, Place::Threads];
 const COLUMNS: &[Place] = &[Place::Columns];
 const SITES: &[Place] = &[Place::Callsites];
+/// Where rows have columns to sort by.
+const SORTED: &[Place] = &[Place::Callsites, Place::Promotion, Place::Threads, Place::Leaks];
 const TREE: &[Place] = &[Place::Callers];
 const FLAME: &[Place] = &[Place::Flame];
 /// Where one metric is counted.

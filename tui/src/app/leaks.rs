@@ -4,7 +4,8 @@ use super::base::AUTOMATIC;
 use super::cursor::Cursor;
 use super::screens::Screen;
 use super::{App, Effect};
-use crate::query::{LeakFigures, LeakList, LeakRow, Leaks as Answer, NodeKey, When};
+use crate::query::{LeakColumn, LeakFigures, LeakList, LeakRow, Leaks as Answer};
+use crate::query::{NodeKey, Sorted, When};
 use crate::session::Session;
 use crate::session::estimate::forecast::{Forecast, forecast};
 use crate::session::figures::{Change, Estimate};
@@ -26,9 +27,11 @@ pub struct Leaks {
     pub answer: Option<Answer>,
     /// What growth is counted from: the mark's name.
     pub base: Option<String>,
+    /// What rows are sorted by.
+    pub order: Sorted<LeakColumn>,
     /// What the answer depends on: the filter, from when on growth is counted, and which
-    /// callstacks are one callsite.
-    asked: (String, Option<u64>, u64),
+    /// callstacks are one callsite, and the order.
+    asked: (String, Option<u64>, u64, Sorted<LeakColumn>),
 }
 
 /// The present is made anew so often, in nanoseconds: see [`Session::lately`].
@@ -105,7 +108,7 @@ impl App {
         let (paused, question) = (self.paused, &self.question);
         let Some(Screen::Leaks(l)) = self.stack.first_mut() else { return };
         let from = base.as_ref().map(|(at, _)| *at);
-        let asked = (question.filter.clone(), from, session.book().regrouped());
+        let asked = (question.filter.clone(), from, session.book().regrouped(), l.order);
         let fresh = |answer: &Answer| {
             let seen = l.cursor.offset()..l.cursor.offset() + page;
             let again = answer.to_ns.saturating_add(AGAIN_NS);
@@ -117,7 +120,7 @@ impl App {
             return;
         }
         l.asked = asked;
-        let list = LeakList::ask(session, question.when, from, &question.filter);
+        let list = LeakList::sorted(session, question.when, from, &question.filter, l.order);
         let answer = list.map(|list| {
             l.cursor.settle(list.len(), |id| list.position(NodeKey(id)), page);
             let first = l.cursor.offset();

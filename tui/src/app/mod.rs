@@ -32,6 +32,7 @@ pub mod flame;
 pub mod keys;
 pub mod leaks;
 pub mod log;
+mod mouse;
 mod moves;
 pub mod promotion;
 pub mod rooms;
@@ -155,6 +156,8 @@ pub struct App {
     wanted: Option<Wanted>,
     /// What a finer R would give the selected row: said beside its key.
     hint: Option<(NodeKey, String)>,
+    /// Where on the time bar the mouse was pressed, in nanoseconds since the agent's start.
+    pressed_ns: Option<u64>,
     paused: bool,
     order_held: bool,
     /// While it is held: the order.
@@ -233,6 +236,7 @@ impl App {
             prompt: None,
             wanted: None,
             hint: None,
+            pressed_ns: None,
             paused: false,
             order_held: false,
             order: Order::default(),

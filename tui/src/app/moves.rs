@@ -1,13 +1,10 @@
 //! Moving about: rows, branches, screens.
 
-use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
-
 use super::cursor::Cursor;
 use super::keys::{Action, Place, TABS};
 use super::{App, Callers, Screen, tree};
 use crate::query::{Column, Direction, Grouping, Label, NodeKey, Row};
 use crate::session::Session;
-use crate::view;
 
 impl App {
     /// Along the rows.
@@ -26,7 +23,7 @@ impl App {
         }
     }
 
-    fn scroll(&mut self, to: impl Fn(usize, usize) -> usize, session: &Session) {
+    pub(super) fn scroll(&mut self, to: impl Fn(usize, usize) -> usize, session: &Session) {
         let page = usize::from(self.rooms().body).max(1);
         let leaks_page = self.leaks_rooms().rows.max(1);
         match self.stack.last_mut() {
@@ -92,63 +89,6 @@ impl App {
             Screen::Timeline(t) => Some(&mut t.cursor),
             Screen::Flame(_) | Screen::Log(_) | Screen::Details(_) | Screen::Help { .. } => None,
         }
-    }
-
-    /// The mouse: a press selects a row, or a moment on the timeline, a drag a range of
-    /// time; the wheel goes along the rows.
-    pub(super) fn mouse(&mut self, event: MouseEvent, session: &Session) {
-        const LINES: usize = 3;
-        let place = (event.column, event.row);
-        let timeline = matches!(self.screen(), Screen::Timeline(_));
-        match event.kind {
-            MouseEventKind::ScrollUp => self.scroll(|i, _| i.saturating_sub(LINES), session),
-            MouseEventKind::ScrollDown => self.scroll(|i, _| i.saturating_add(LINES), session),
-            MouseEventKind::Down(MouseButton::Left) if timeline => {
-                self.point_at_time(place, false, session);
-            }
-            MouseEventKind::Drag(MouseButton::Left) if timeline => {
-                self.point_at_time(place, true, session);
-            }
-            MouseEventKind::Down(MouseButton::Left) => {
-                let rooms = self.rooms();
-                if matches!(self.screen(), Screen::Flame(_)) {
-                    let line = event.row.checked_sub(rooms.above_body());
-                    if let Some(line) = line.filter(|line| *line < rooms.body) {
-                        self.point_at_frame(event.column, line.into(), session);
-                    }
-                    self.dirty = true;
-                    return;
-                }
-                let heading = rooms.heading > 0 && event.row + 1 == rooms.above_body();
-                if heading && matches!(self.screen(), Screen::Callsites(_)) {
-                    return self.sort_at(event.column, session);
-                }
-                let above = match self.screen() {
-                    Screen::Leaks(_) => rooms.above_body() + self.leaks_rooms().above_rows() as u16,
-                    _ => rooms.above_body(),
-                };
-                let row = event.row.checked_sub(above).filter(|row| *row < rooms.body);
-                let first = self.cursor().map(|cursor| cursor.offset());
-                if let (Some(row), Some(first)) = (row, first) {
-                    self.scroll(|_, _| first + usize::from(row), session);
-                }
-            }
-            _ => return,
-        }
-        self.dirty = true;
-    }
-
-    /// Sorts by the column whose heading is at `x`; once more, the other way round.
-    fn sort_at(&mut self, x: u16, session: &Session) {
-        let Some(column) = view::callsites::column_at(self, x, self.size.0) else { return };
-        if self.question.sort == column {
-            self.question.descending = !self.question.descending;
-        } else {
-            self.question.sort = column;
-            self.question.descending = column != Column::Callsite;
-        }
-        (self.order_held, self.dirty) = (false, true);
-        self.ask(session);
     }
 
     /// Left and right: columns of the table, branches of the tree.

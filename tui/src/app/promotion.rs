@@ -7,7 +7,8 @@
 use super::App;
 use super::cursor::Cursor;
 use super::screens::Screen;
-use crate::query::{self, NodeKey, PromotionRow, Promotions, Survival, When};
+use crate::query::{self, NodeKey, PromotionColumn, PromotionRow, Promotions, Sorted};
+use crate::query::{Survival, When};
 use crate::session::Session;
 
 /// So many rows around those that are seen are asked for.
@@ -26,6 +27,8 @@ pub struct Promotion {
     pub answer: Option<Promotions>,
     /// The nursery that is asked about, in bytes; `None`: the one that is configured.
     pub nursery: Option<u64>,
+    /// What rows are sorted by.
+    pub order: Sorted<PromotionColumn>,
     lives: Option<Lives>,
 }
 
@@ -102,7 +105,7 @@ impl App {
         let page = usize::from(rooms.body);
         let (paused, question) = (self.paused, &self.question);
         let Some(Screen::Promotion(p)) = self.stack.first_mut() else { return };
-        let list = query::PromotionList::ask(session, &question.filter, question.when);
+        let list = query::PromotionList::sorted(session, &question.filter, question.when, p.order);
         p.cursor.settle(list.len(), |id| list.position(NodeKey(id)), page);
         let first = p.cursor.offset();
         let wanted = if paused {

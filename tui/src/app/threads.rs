@@ -74,6 +74,20 @@ impl Threads {
         self.cursor.select(to(self.cursor.index()), rows.len(), |i| id(&rows[i]), page);
     }
 
+    /// Sorts by the next column.
+    pub(super) fn sort_next(&mut self) {
+        let at = Sort::ALL.iter().position(|&sort| sort == self.sort).unwrap_or(0);
+        (self.sort, self.reversed) = (Sort::ALL[(at + 1) % Sort::ALL.len()], false);
+        self.order();
+    }
+
+    /// Sorts by this column; what they are sorted by already is turned round.
+    pub(super) fn sort_by(&mut self, by: Sort) {
+        self.reversed = by == self.sort && !self.reversed;
+        self.sort = by;
+        self.order();
+    }
+
     fn order(&mut self) {
         let (sort, reversed) = (self.sort, self.reversed);
         let by = |a: &ThreadRow, b: &ThreadRow| {
@@ -143,33 +157,6 @@ impl App {
         if let Some(Screen::Threads(t)) = self.stack.last_mut() {
             let len = t.rows.as_ref().map_or(0, Vec::len);
             t.cursor.place(len, page);
-        }
-    }
-
-    /// Sorts threads by the next column, or by this one; what they are sorted by already is
-    /// turned round.
-    pub(super) fn sort_threads(&mut self, by: Option<Sort>) {
-        let page = usize::from(self.rooms().body);
-        let Some(Screen::Threads(t)) = self.stack.last_mut() else { return };
-        let at = Sort::ALL.iter().position(|&sort| sort == t.sort).unwrap_or(0);
-        let next = by.unwrap_or(Sort::ALL[(at + 1) % Sort::ALL.len()]);
-        t.reversed = by == Some(t.sort) && !t.reversed;
-        t.sort = next;
-        let selected = t.selected().map(id);
-        t.order();
-        let rows = t.rows.as_deref().unwrap_or_default();
-        if let Some(key) = selected {
-            t.cursor.follow(key);
-        }
-        t.cursor.settle(rows.len(), |key| rows.iter().position(|row| id(row) == key), page);
-        self.dirty = true;
-    }
-
-    /// Turns their order round.
-    pub(super) fn turn_threads(&mut self) {
-        if let Screen::Threads(t) = self.screen() {
-            let sort = t.sort;
-            self.sort_threads(Some(sort));
         }
     }
 }

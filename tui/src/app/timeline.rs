@@ -121,7 +121,7 @@ impl Layout {
     }
 
     /// The column of the charts that a place on the screen is in.
-    fn column_at(&self, x: u16, y: u16) -> Option<u16> {
+    pub(super) fn column_at(&self, x: u16, y: u16) -> Option<u16> {
         let rows = self.chart.y..self.axis.bottom().max(self.chart.bottom());
         let columns = self.chart.x..self.chart.right();
         (rows.contains(&y) && columns.contains(&x)).then(|| x - self.chart.x)

@@ -9,7 +9,7 @@ use super::keys::{self, Action, TimeKey};
 use super::time::{Span, Times};
 use super::{App, Effect, Message, Prompt, Reading, Screen, Typed};
 use crate::export;
-use crate::query::{Column, Direction, Grouping, Metric, Order, Question, When};
+use crate::query::{Column, Direction, Grouping, Metric, Order, Question, Sorted, When};
 use crate::session::Session;
 
 /// Longest filter that is taken, in characters.
@@ -113,7 +113,7 @@ impl App {
         effects
     }
 
-    fn act(&mut self, action: Action, session: &Session) -> Vec<Effect> {
+    pub(super) fn act(&mut self, action: Action, session: &Session) -> Vec<Effect> {
         match action {
             Action::Quit => return vec![Effect::Quit],
             Action::Suspend => return vec![Effect::Suspend],
@@ -163,11 +163,9 @@ impl App {
             Action::Sampling => self.want_sampling(session),
             Action::Time(TimeKey::Peak) => self.go_to_peak(session),
             Action::Time(key) => self.travel(session, |times, span| times.act(key, span)),
-            Action::SortColumn if matches!(self.screen(), Screen::Threads(_)) => {
-                self.sort_threads(None);
-            }
-            Action::SortDirection if matches!(self.screen(), Screen::Threads(_)) => {
-                self.turn_threads();
+            Action::SortColumn | Action::SortDirection if !self.sorts_callsites() => {
+                self.sort_rows(action == Action::SortColumn);
+                self.ask(session);
             }
             Action::SortColumn => {
                 self.question.sort = self.next_sort();
@@ -263,6 +261,26 @@ impl App {
         }
     }
 
+    fn sorts_callsites(&self) -> bool {
+        !matches!(self.screen(), Screen::Promotion(_) | Screen::Threads(_) | Screen::Leaks(_))
+    }
+
+    /// Other lists than the callsites' are sorted by the next column, or the other way round.
+    fn sort_rows(&mut self, next: bool) {
+        match self.stack.last_mut() {
+            Some(Screen::Promotion(p)) if next => p.order = Sorted::by_first(p.order.next()),
+            Some(Screen::Promotion(p)) => p.order = p.order.by(p.order.column),
+            Some(Screen::Leaks(l)) if next => {
+                let generations = l.answer.as_ref().map_or(0, |answer| answer.generations.len());
+                l.order = Sorted::by_first(l.order.next(generations));
+            }
+            Some(Screen::Leaks(l)) => l.order = l.order.by(l.order.column),
+            Some(Screen::Threads(t)) if next => t.sort_next(),
+            Some(Screen::Threads(t)) => t.sort_by(t.sort),
+            _ => {}
+        }
+    }
+
     /// The column behind the one that rows are sorted by.
     fn next_sort(&self) -> Column {
         let has =
@@ -332,6 +350,13 @@ impl App {
         self.question = Question::default();
         self.growth_base = GrowthBase::default();
         self.reset_columns();
+        for screen in self.stack.iter_mut().chain(&mut self.lowest) {
+            match screen {
+                Screen::Promotion(p) => p.order = Sorted::default(),
+                Screen::Leaks(l) => l.order = Sorted::default(),
+                _ => {}
+            }
+        }
         self.passed_over = 0;
         self.metric = Metric::InUseBytes;
         self.times = Times::default();

@@ -9,14 +9,13 @@
 //! present is made anew once a second.
 
 use super::select::Filter;
-use super::{Label, NodeKey, When};
+use super::{Label, NodeKey, Sorted, When};
 use crate::session::estimate::{change, family, survival::Table};
 use crate::session::figures::{Change, Estimate, Lifetime};
 use crate::session::then::Then;
 use crate::session::then::by::By;
 use crate::session::{Session, estimate};
 use heaptop_protocol::totals::Total;
-use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -24,6 +23,43 @@ use std::sync::Arc;
 pub const MOST_GENERATIONS: usize = 8;
 /// Without marks the time is cut into so many equal parts.
 const PARTS: u64 = 4;
+
+/// What rows are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LeakColumn {
+    /// Growth with evidence, then what is old.
+    #[default]
+    Growth,
+    /// Bytes that are old.
+    Old,
+    /// Their median age.
+    Age,
+    /// Bytes in use.
+    InUse,
+    /// Objects that are old.
+    Objects,
+    /// Bytes in use of a generation, by its place.
+    Generation(usize),
+    /// The callsite.
+    Name,
+}
+
+impl Sorted<LeakColumn> {
+    /// The column behind it, where there are so many generations.
+    #[must_use]
+    pub const fn next(self, generations: usize) -> LeakColumn {
+        match self.column {
+            LeakColumn::Growth => LeakColumn::Old,
+            LeakColumn::Old => LeakColumn::Age,
+            LeakColumn::Age => LeakColumn::InUse,
+            LeakColumn::InUse => LeakColumn::Objects,
+            LeakColumn::Objects if generations > 0 => LeakColumn::Generation(0),
+            LeakColumn::Generation(at) if at + 1 < generations => LeakColumn::Generation(at + 1),
+            LeakColumn::Objects | LeakColumn::Generation(_) => LeakColumn::Name,
+            LeakColumn::Name => LeakColumn::Growth,
+        }
+    }
+}
 
 /// When the blocks of a generation were born.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,6 +167,18 @@ impl<'a> LeakList<'a> {
         from_ns: Option<u64>,
         filter: &str,
     ) -> Option<Self> {
+        Self::sorted(session, when, from_ns, filter, Sorted::default())
+    }
+
+    /// The same in another order.
+    #[must_use]
+    pub fn sorted(
+        session: &'a Session,
+        when: When,
+        from_ns: Option<u64>,
+        filter: &str,
+        by: Sorted<LeakColumn>,
+    ) -> Option<Self> {
         let (since, _) = session.span()?;
         let from = from_ns.unwrap_or(since).max(since);
         let then = match when.until(session.now_ns()) {
@@ -147,12 +195,23 @@ impl<'a> LeakList<'a> {
         let generations = generations(session, since, to);
         let (book, filter) = (session.book(), Filter::new(session.book(), filter));
         let (old, grew) = (then.old(session, to - older_than_ns), then.grew());
-        let bits = |value: f64| if value > 0.0 { value.to_bits() } else { 0 };
+        let ends: Vec<u64> = generations.iter().skip(1).map(|g| g.from_ns).collect();
+        let born = match by.column {
+            LeakColumn::Generation(_) => Some(then.generations(session, &ends)),
+            _ => None,
+        };
+        let every: Vec<u32> = match by.column {
+            LeakColumn::Age => (0..book.groups().numbers() as u32).collect(),
+            _ => Vec::new(),
+        };
+        let ages = then.old_ages(session, to - older_than_ns, &every);
+        let mut table = Table::default();
         let mut order: Vec<_> = book
             .groups()
             .iter()
             .filter_map(|(at, group)| {
-                let old = old.get(at as usize).map_or(0.0, |old| old.bytes.sum);
+                let of_old = old.get(at as usize);
+                let old = of_old.map_or(0.0, |old| old.bytes.sum);
                 let (gained, lost) = then.group_growth(at).map_or((0.0, 0.0), |(g, l)| {
                     let of = |t: &Total| if t.n == 0 { 0.0 } else { t.bytes.sum };
                     (of(g), of(l))
@@ -160,16 +219,39 @@ impl<'a> LeakList<'a> {
                 let grew = grew.get(at as usize).is_some_and(|grew| *grew);
                 let any = then.group_in_use(at).n > 0 || gained + lost > 0.0;
                 let taken = any && group.stacks().iter().any(|&stack| filter.takes(stack));
-                let growth = if grew { bits(gained - lost) } else { 0 };
                 let label = &book.nodes()[group.callsite() as usize].label;
-                taken.then_some((Reverse((growth, bits(old))), label, at))
+                let in_use = then.group_in_use(at).bytes.sum;
+                let figure = match by.column {
+                    LeakColumn::Growth => Some(if grew { (gained - lost).max(0.0) } else { 0.0 }),
+                    LeakColumn::Old => Some(old),
+                    LeakColumn::InUse => Some(in_use),
+                    LeakColumn::Objects => of_old.map(|old| old.objects.sum),
+                    LeakColumn::Age => ages.get(at as usize).and_then(|ages| {
+                        table.clear();
+                        ages.add_to(&mut table);
+                        match table.median() {
+                            Lifetime::Unknown => None,
+                            Lifetime::Median { ns, .. } | Lifetime::Beyond { ns, .. } => Some(ns),
+                        }
+                    }),
+                    LeakColumn::Generation(place) => {
+                        let of = born.as_ref().and_then(|born| born.of(at).get(place));
+                        Some(of.map_or(0.0, |total| total.bytes.sum))
+                    }
+                    LeakColumn::Name => None,
+                };
+                taken.then_some((figure, old, label, at))
             })
             .collect();
-        order.sort_unstable_by(|a, b| {
-            let key = |(order, label, at): &(_, &'a Label, u32)| (*order, &label.function, *at);
-            key(a).cmp(&key(b))
+        let named = by.column == LeakColumn::Name;
+        order.sort_unstable_by(|a: &(Option<f64>, f64, &Label, u32), b| {
+            let names = (&a.2.function, a.3).cmp(&(&b.2.function, b.3));
+            if named {
+                return by.turned(names);
+            }
+            by.figures(a.0, b.0).then(b.1.total_cmp(&a.1)).then(names)
         });
-        let order = order.into_iter().map(|(_, _, at)| at).collect();
+        let order = order.into_iter().map(|(.., at)| at).collect();
         Some(Self { session, then, generations, older_than_ns, range: (from, to), order })
     }
 

@@ -13,6 +13,7 @@ mod old;
 mod promotion;
 mod rows;
 mod select;
+mod sorted;
 mod sums;
 mod survival;
 mod table;
@@ -25,9 +26,12 @@ mod tree;
 pub use details::{Details, details};
 pub use flame::{Above, Flame, FlameQuestion, flame, flame_stacks};
 pub use growth::{Grown, Growth, growth};
-pub use leaks::{Generation, LeakFigures, LeakList, LeakRow, Leaks};
+pub use leaks::{Generation, LeakColumn, LeakFigures, LeakList, LeakRow, Leaks};
 pub use old::{Old, OldRow, old};
-pub use promotion::{Promotion, PromotionList, PromotionRow, Promotions, promotion};
+pub use promotion::{
+    Promotion, PromotionColumn, PromotionList, PromotionRow, Promotions, promotion,
+};
+pub use sorted::Sorted;
 pub use sums::finer;
 pub use survival::{LEAST_NURSERY, MOST_NURSERY, Survival, nursery_beside, survival};
 pub use table::{Callsites, Order, callsites};

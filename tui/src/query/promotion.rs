@@ -3,12 +3,48 @@
 use super::numbers::{Numbers, Part};
 use super::select::Filter;
 use super::sums::Sums;
-use super::{Label, NodeKey, When};
+use super::{Label, NodeKey, Sorted, When};
 use crate::session::estimate::survival::Table;
 use crate::session::figures::{Estimate, Lifetime, Ratio};
 use crate::session::{Session, estimate};
-use std::cmp::Reverse;
 use std::ops::Range;
+
+/// What rows are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PromotionColumn {
+    /// Bytes born young.
+    #[default]
+    Minor,
+    /// Bytes promoted.
+    Promoted,
+    /// The same per second.
+    PerSecond,
+    /// The share that is promoted.
+    Rate,
+    /// The rest.
+    ShortLived,
+    /// The median lifetime.
+    Lifetime,
+    /// The callsite.
+    Name,
+}
+
+impl Sorted<PromotionColumn> {
+    /// The column behind it.
+    #[must_use]
+    pub const fn next(self) -> PromotionColumn {
+        use PromotionColumn::{Lifetime, Minor, Name, PerSecond, Promoted, Rate, ShortLived};
+        match self.column {
+            Minor => Promoted,
+            Promoted => PerSecond,
+            PerSecond => Rate,
+            Rate => ShortLived,
+            ShortLived => Lifetime,
+            Lifetime => Name,
+            Name => Minor,
+        }
+    }
+}
 
 /// Figures of blocks that were born young, in cycles that are over.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,23 +144,54 @@ pub struct PromotionList<'a> {
 }
 
 impl<'a> PromotionList<'a> {
-    /// Asks. Costs a look at each callsite.
+    /// Asks, for those with most bytes born young first. Costs a look at each callsite.
     #[must_use]
     pub fn ask(session: &'a Session, filter: &str, when: When) -> Self {
+        Self::sorted(session, filter, when, Sorted::default())
+    }
+
+    /// The same in another order.
+    #[must_use]
+    pub fn sorted(
+        session: &'a Session,
+        filter: &str,
+        when: When,
+        order: Sorted<PromotionColumn>,
+    ) -> Self {
         let (numbers, whole) = (Numbers::of(session, when), filter.is_empty());
         let (book, filter) = (session.book(), Filter::new(session.book(), filter));
-        let mut entries: Vec<(Reverse<u64>, &Label, u32)> = book
+        let mut table = Table::default();
+        let mut figure = |at: u32| {
+            let totals = numbers.group(at);
+            let rate = || estimate::share_alone(&totals.promoted, &totals.minor);
+            match order.column {
+                PromotionColumn::Name => None,
+                PromotionColumn::Minor => Some(totals.minor.bytes.sum),
+                PromotionColumn::Promoted => Some(totals.promoted.bytes.sum),
+                PromotionColumn::PerSecond => Some(numbers.of_group(at).promoted.bytes.sum),
+                PromotionColumn::Rate => rate(),
+                PromotionColumn::ShortLived => rate().map(|rate| 1.0 - rate),
+                PromotionColumn::Lifetime => match numbers.lifetime(at, &mut table) {
+                    Lifetime::Unknown => None,
+                    Lifetime::Median { ns, .. } | Lifetime::Beyond { ns, .. } => Some(ns),
+                },
+            }
+        };
+        let mut entries: Vec<(Option<f64>, &Label, u32)> = book
             .groups()
             .iter()
             .filter(|(_, group)| group.stacks().iter().any(|&stack| filter.takes(stack)))
             .filter_map(|(at, group)| {
                 let minor = &numbers.group(at).minor;
                 let label = &book.nodes()[group.callsite() as usize].label;
-                // Sums are not negative: their bits are in their order.
-                (minor.n > 0).then(|| (Reverse(minor.bytes.sum.to_bits()), label, at))
+                (minor.n > 0).then(|| (figure(at), label, at))
             })
             .collect();
-        entries.sort_by(|a, b| (a.0, &a.1.function, a.2).cmp(&(b.0, &b.1.function, b.2)));
+        let named = order.column == PromotionColumn::Name;
+        entries.sort_by(|a, b| {
+            let names = (&a.1.function, a.2).cmp(&(&b.1.function, b.2));
+            order.figures(a.0, b.0).then(if named { order.turned(names) } else { names })
+        });
         let entries = entries.into_iter().map(|(_, _, group)| group).collect();
         Self { numbers, entries, whole }
     }

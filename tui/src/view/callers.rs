@@ -71,14 +71,24 @@ fn bar(share: f64, columns: u16) -> String {
     text::left(&text, usize::from(columns))
 }
 
-/// Draws crumbs, heading and rows.
-pub fn draw(app: &App, callers: &Callers, parts: &Parts, frame: &mut Frame) {
-    crumbs(callers, app.metric(), parts.crumbs, frame);
+fn place(width: u16) -> (u16, Vec<Placed>) {
     let mut wanted: Vec<Wanted> = COLUMNS.iter().map(|spec| spec.wanted).collect();
-    if parts.body.width >= WIDE {
-        wanted[BAR].roomy = Fields(parts.body.width / 3, 0);
+    if width >= WIDE {
+        wanted[BAR].roomy = Fields(width / 3, 0);
     }
-    let (name_width, placed) = layout::place(parts.body.width, &wanted);
+    layout::place(width, &wanted)
+}
+
+/// Whether names are at `x`.
+#[must_use]
+pub fn is_name(x: u16, width: u16) -> bool {
+    x <= place(width).0
+}
+
+/// Draws crumbs, heading and rows.
+pub(super) fn draw(app: &App, callers: &Callers, parts: &Parts, frame: &mut Frame) {
+    crumbs(callers, app.metric(), parts.crumbs, frame);
+    let (name_width, placed) = place(parts.body.width);
     let title = match callers.direction {
         Direction::Callers => "callers",
         Direction::Callees => "callees",

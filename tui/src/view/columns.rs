@@ -13,6 +13,9 @@ use crate::query::Column;
 /// Columns of a column's heading.
 const TITLE: usize = 12;
 
+/// Columns of the box before it.
+pub const BOX: u16 = 5;
+
 /// What a column says.
 const fn says(column: Column) -> &'static str {
     match column {

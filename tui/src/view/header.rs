@@ -14,9 +14,41 @@ use crate::session::Connection;
 /// To so many columns a name is cut where room is short: as little as will do.
 const NAMES: [usize; 3] = [32, 20, 12];
 
+/// What the first line shows.
+struct Title {
+    brand: &'static str,
+    target: String,
+    states: Vec<Span<'static>>,
+    tabs: Vec<(Option<Place>, Span<'static>)>,
+}
+
+/// The screen whose name, or number, is at `x` of the first line.
+#[must_use]
+pub fn tab_at(app: &App, x: u16, width: u16) -> Option<Place> {
+    let title = titled(app, usize::from(width));
+    let all: usize = title.tabs.iter().map(|(_, span)| span.width()).sum();
+    let mut from = usize::from(width).saturating_sub(all);
+    title.tabs.iter().find_map(|(place, span)| {
+        let columns = from..from + span.width();
+        from = columns.end;
+        place.filter(|_| columns.contains(&usize::from(x)))
+    })
+}
+
 /// The target at the left, screens and states at the right.
 pub fn title(app: &App, area: Rect, frame: &mut Frame) {
     let width = usize::from(area.width);
+    let Title { brand, target, states, tabs } = titled(app, width);
+    let tabs: Vec<Span> = tabs.into_iter().map(|(_, span)| span).collect();
+    let right_width = columns(&states) + columns(&tabs);
+    let gap = width.saturating_sub(brand.len() + text::width(&target) + right_width);
+    let mut spans = vec![brand.bold(), target.bold(), Span::raw(" ".repeat(gap))];
+    spans.extend(states);
+    spans.extend(tabs);
+    frame.render_widget(Line::from(spans), area);
+}
+
+fn titled(app: &App, width: usize) -> Title {
     let mut states: Vec<Span> = Vec::new();
     let badge = |word: &'static str| format!(" {word} ").reversed().bold();
     match app.live().connection {
@@ -81,20 +113,17 @@ pub fn title(app: &App, area: Rect, frame: &mut Frame) {
         (" ", short(&least), &Vec::new()),
         (" ", long.clone().into_owned(), &Vec::new()),
     ];
-    let fits = |(brand, target, tabs): &(&str, String, &Vec<Span>)| {
-        brand.len() + text::width(target) + states_width + columns(tabs) < width
+    let tabs_width = |tabs: &[(_, Span)]| tabs.iter().map(|(_, span)| span.width()).sum::<usize>();
+    let fits = |(brand, target, tabs): &(&str, String, &Vec<(_, Span)>)| {
+        brand.len() + text::width(target) + states_width + tabs_width(tabs) < width
     };
     let shortest = choices.len() - 1;
     let chosen = choices.iter().position(fits).unwrap_or(shortest);
     let (brand, ref target, tabs) = choices[chosen];
-    let right_width = states_width + columns(tabs);
-    let target =
-        text::keep_start(target, width.saturating_sub(right_width + brand.len() + 1)).into_owned();
-    let gap = width.saturating_sub(brand.len() + text::width(&target) + right_width);
-    let mut spans = vec![brand.bold(), target.bold(), Span::raw(" ".repeat(gap))];
-    spans.extend(states);
-    spans.extend(tabs.iter().cloned());
-    frame.render_widget(Line::from(spans), area);
+    let room = width.saturating_sub(states_width + tabs_width(tabs) + brand.len() + 1);
+    let target = text::keep_start(target, room).into_owned();
+    let tabs = tabs.clone();
+    Title { brand, target, states, tabs }
 }
 
 /// How the screens are told.
@@ -109,19 +138,20 @@ enum Tabs {
 }
 
 /// The screens that there are, this one marked.
-fn tabs(how: Tabs, here: Place) -> Vec<Span<'static>> {
-    let mut spans = vec![Span::raw(" ")];
+fn tabs(how: Tabs, here: Place) -> Vec<(Option<Place>, Span<'static>)> {
+    let mut spans = vec![(None, Span::raw(" "))];
     for tab in TABS {
-        if tab.place == here {
-            spans.push(format!("{} {}", tab.key, tab.name).reversed());
+        let span = if tab.place == here {
+            format!("{} {}", tab.key, tab.name).reversed()
         } else if how == Tabs::Named {
-            spans.push(Span::raw(format!("{} {}", tab.key, tab.name)));
+            Span::raw(format!("{} {}", tab.key, tab.name))
         } else if how == Tabs::Numbers {
-            spans.push(Span::raw(tab.key.to_string()));
+            Span::raw(tab.key.to_string())
         } else {
             continue;
-        }
-        spans.push(Span::raw(" "));
+        };
+        spans.push((Some(tab.place), span));
+        spans.push((None, Span::raw(" ")));
     }
     spans
 }

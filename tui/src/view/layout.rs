@@ -107,6 +107,22 @@ pub fn place(width: u16, wanted: &[Wanted]) -> (u16, Vec<Placed>) {
     (name, placed)
 }
 
+/// Which column is at `x` of the list, by its place in what was wanted.
+#[must_use]
+pub fn at(placed: &[Placed], x: u16) -> Option<usize> {
+    placed.iter().find(|p| (p.x..p.x + p.width()).contains(&x)).map(|p| p.index)
+}
+
+/// The sign of the column that rows are sorted by.
+#[must_use]
+pub const fn mark(sorted: bool, first: bool) -> &'static str {
+    match (sorted, first) {
+        (false, _) => "",
+        (true, true) => "▼",
+        (true, false) => "▲",
+    }
+}
+
 /// A figure in its fields: the value to the right, the interval behind it.
 #[must_use]
 pub fn figure(figure: &Figure, fields: Fields) -> String {

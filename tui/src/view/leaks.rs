@@ -20,7 +20,7 @@ use super::layout::{self, Fields, Placed, Wanted};
 use super::{Parts, list_row, names, text};
 use crate::app::leaks::{Leaks, Reached};
 use crate::app::{App, Reading};
-use crate::query::{Generation, LeakFigures, Leaks as Answer, When};
+use crate::query::{Generation, LeakColumn, LeakFigures, Leaks as Answer, When};
 use crate::session::estimate::forecast::Forecast;
 use crate::session::figures::Change;
 
@@ -31,20 +31,9 @@ const TIME: (Fields, Fields) = (Fields(8, 0), Fields(8, 6));
 /// Longer than this nobody waits: it is said as it is.
 const LONGEST_SECONDS: f64 = 10.0 * 365.0 * 86_400.0;
 
-/// What a column shows.
-#[derive(Debug, Clone, Copy)]
-enum What {
-    Old,
-    Objects,
-    Age,
-    Growth,
-    InUse,
-    Generation(usize),
-}
-
 struct Spec {
     title: String,
-    what: What,
+    what: LeakColumn,
     wanted: Wanted,
 }
 
@@ -55,17 +44,17 @@ fn columns(answer: Option<&Answer>) -> Vec<Spec> {
         wanted: Wanted { tight, roomy, worth },
     };
     let mut columns = vec![
-        spec("growth", What::Growth, GROWTH, 100),
-        spec("old", What::Old, BYTES, 95),
-        spec("age", What::Age, TIME, 80),
-        spec("in use", What::InUse, BYTES, 60),
-        spec("old objects", What::Objects, COUNT, 20),
+        spec("growth", LeakColumn::Growth, GROWTH, 100),
+        spec("old", LeakColumn::Old, BYTES, 95),
+        spec("age", LeakColumn::Age, TIME, 80),
+        spec("in use", LeakColumn::InUse, BYTES, 60),
+        spec("old objects", LeakColumn::Objects, COUNT, 20),
     ];
     let generations = answer.map_or(&[][..], |answer| &answer.generations);
     // The newest are worth most: there leaks begin.
     for (at, generation) in generations.iter().enumerate() {
         let worth = 50 - (generations.len() - at).min(20) as u8;
-        columns.push(spec(&title(generation, at), What::Generation(at), BYTES, worth));
+        columns.push(spec(&title(generation, at), LeakColumn::Generation(at), BYTES, worth));
     }
     columns
 }
@@ -79,6 +68,22 @@ fn title(generation: &Generation, at: usize) -> String {
     }
 }
 
+fn place(specs: &[Spec], width: u16) -> (u16, Vec<Placed>) {
+    let wanted: Vec<Wanted> = specs.iter().map(|spec| spec.wanted).collect();
+    layout::place(width, &wanted)
+}
+
+/// The column at `x`, names among them.
+#[must_use]
+pub fn column_at(answer: Option<&Answer>, x: u16, width: u16) -> Option<LeakColumn> {
+    let specs = columns(answer);
+    let (name, placed) = place(&specs, width);
+    if x <= name {
+        return Some(LeakColumn::Name);
+    }
+    layout::at(&placed, x).map(|index| specs[index].what)
+}
+
 /// Draws it all.
 pub(super) fn draw(app: &App, leaks: &Leaks, parts: &Parts, frame: &mut Frame) {
     let rooms = app.leaks_rooms();
@@ -90,13 +95,15 @@ pub(super) fn draw(app: &App, leaks: &Leaks, parts: &Parts, frame: &mut Frame) {
         frame.render_widget(said, line(y));
     }
     let specs = columns(answer);
-    let wanted: Vec<Wanted> = specs.iter().map(|spec| spec.wanted).collect();
-    let (name, placed) = layout::place(area.width, &wanted);
+    let (name, placed) = place(&specs, area.width);
+    let mark = |column| layout::mark(leaks.order.column == column, leaks.order.first);
     if rooms.heading > 0 {
-        let mut heading = names::plain("callsite", name);
+        let callsite = format!("callsite {}", mark(LeakColumn::Name));
+        let mut heading = names::plain(callsite.trim_end(), name);
         for p in &placed {
             pad_to(&mut heading, p.x);
-            heading.push_span(Span::raw(layout::heading(&specs[p.index].title, "", p.fields)));
+            let Spec { title, what, .. } = &specs[p.index];
+            heading.push_span(Span::raw(layout::heading(title, mark(*what), p.fields)));
         }
         frame.render_widget(heading.dim(), line(rooms.summary));
     }
@@ -134,15 +141,19 @@ fn cells(figures: &LeakFigures, specs: &[Spec], placed: &[Placed], line: &mut Li
         pad_to(line, p.x);
         let bytes = |estimate| format::estimate(estimate, Unit::Bytes);
         let figure = match specs[p.index].what {
-            What::Growth => {
+            LeakColumn::Growth => {
                 line.push_span(growth(figures, p.fields));
                 continue;
             }
-            What::Old => bytes(&figures.old_bytes),
-            What::Objects => format::estimate(&figures.old_objects, Unit::Objects),
-            What::Age => format::lifetime(&figures.median_age),
-            What::InUse => bytes(&figures.in_use_bytes),
-            What::Generation(at) => figures.generations.get(at).map(bytes).unwrap_or_default(),
+            LeakColumn::Old => bytes(&figures.old_bytes),
+            LeakColumn::Objects => format::estimate(&figures.old_objects, Unit::Objects),
+            LeakColumn::Age => format::lifetime(&figures.median_age),
+            LeakColumn::InUse => bytes(&figures.in_use_bytes),
+            LeakColumn::Generation(at) => {
+                figures.generations.get(at).map(bytes).unwrap_or_default()
+            }
+            // Names are no figures.
+            LeakColumn::Name => continue,
         };
         let text = layout::figure(&figure, p.fields);
         line.push_span(if figure.dim { text.dim() } else { text.into() });

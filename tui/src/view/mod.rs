@@ -23,28 +23,28 @@
 //! and place.
 
 mod bar;
-mod callers;
+pub(crate) mod callers;
 
 pub mod callsites;
-mod columns;
+pub(crate) mod columns;
 pub mod details;
 mod flame;
 pub mod format;
-mod header;
+pub(crate) mod header;
 mod help;
 mod layout;
-mod leaks;
+pub(crate) mod leaks;
 pub mod log;
 mod names;
 mod plain;
-mod promotion;
+pub(crate) mod promotion;
 mod spark;
 mod survival;
 #[cfg(test)]
 mod testing;
 pub mod text;
 pub mod threads;
-mod timebar;
+pub(crate) mod timebar;
 mod timeline;
 
 use ratatui::Frame;
@@ -269,6 +269,8 @@ mod flame_tests;
 mod growth_tests;
 #[cfg(test)]
 mod hostile_tests;
+#[cfg(test)]
+mod mouse_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

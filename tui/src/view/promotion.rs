@@ -10,10 +10,11 @@ use super::layout::{self, Fields, Placed, Wanted};
 use super::{Parts, list_row, names, survival};
 use crate::app::App;
 use crate::app::promotion::Promotion;
-use crate::query::{Promotion as Figures, When};
+use crate::query::{Promotion as Figures, PromotionColumn, When};
 
 /// A column of figures.
 struct Spec {
+    column: PromotionColumn,
     title: &'static str,
     wanted: Wanted,
     cell: fn(&Figures) -> Figure,
@@ -25,37 +26,69 @@ const SHARE: (Fields, Fields) = (Fields(6, 5), Fields(6, 6));
 const TIME: (Fields, Fields) = (Fields(8, 0), Fields(8, 6));
 
 const fn spec(
+    column: PromotionColumn,
     title: &'static str,
     (tight, roomy): (Fields, Fields),
     worth: u8,
     cell: fn(&Figures) -> Figure,
 ) -> Spec {
-    Spec { title, wanted: Wanted { tight, roomy, worth }, cell }
+    Spec { column, title, wanted: Wanted { tight, roomy, worth }, cell }
 }
 
 const COLUMNS: [Spec; 6] = [
-    spec("born young", BYTES, 85, |f| format::estimate(&f.minor_bytes, Unit::Bytes)),
-    spec("promoted", BYTES, 65, |f| format::estimate(&f.promoted_bytes, Unit::Bytes)),
-    spec("promoted/s", SPEED, 95, |f| format::estimate(&f.promoted_rate, Unit::BytesPerSecond)),
-    spec("rate", SHARE, 100, |f| format::ratio(&f.promoted)),
-    spec("dies young", SHARE, 40, |f| format::ratio(&f.short_lived)),
-    spec("lifetime", TIME, 60, |f| format::lifetime(&f.lifetime)),
+    spec(PromotionColumn::Minor, "born young", BYTES, 85, |f| {
+        format::estimate(&f.minor_bytes, Unit::Bytes)
+    }),
+    spec(PromotionColumn::Promoted, "promoted", BYTES, 65, |f| {
+        format::estimate(&f.promoted_bytes, Unit::Bytes)
+    }),
+    spec(PromotionColumn::PerSecond, "promoted/s", SPEED, 95, |f| {
+        format::estimate(&f.promoted_rate, Unit::BytesPerSecond)
+    }),
+    spec(PromotionColumn::Rate, "rate", SHARE, 100, |f| format::ratio(&f.promoted)),
+    spec(PromotionColumn::ShortLived, "dies young", SHARE, 40, |f| format::ratio(&f.short_lived)),
+    spec(PromotionColumn::Lifetime, "lifetime", TIME, 60, |f| format::lifetime(&f.lifetime)),
 ];
 
-/// Draws heading, rows and total.
-pub fn draw(app: &App, promotion: &Promotion, parts: &Parts, frame: &mut Frame) {
+fn place(width: u16) -> (u16, Vec<Placed>) {
     let wanted: Vec<Wanted> = COLUMNS.iter().map(|spec| spec.wanted).collect();
-    let (name, placed) = layout::place(parts.body.width, &wanted);
+    layout::place(width, &wanted)
+}
+
+/// The column at `x`, names among them.
+#[must_use]
+pub fn column_at(x: u16, width: u16) -> Option<PromotionColumn> {
+    let (name, placed) = place(width);
+    if x <= name {
+        return Some(PromotionColumn::Name);
+    }
+    layout::at(&placed, x).map(|index| COLUMNS[index].column)
+}
+
+fn name_mark(mark: &str) -> String {
+    if mark.is_empty() { String::new() } else { format!(" {mark}") }
+}
+
+/// Draws heading, rows and total.
+pub(super) fn draw(app: &App, promotion: &Promotion, parts: &Parts, frame: &mut Frame) {
+    let (name, placed) = place(parts.body.width);
+    let order = promotion.order;
+    let mark = |column| layout::mark(order.column == column, order.first);
     // Lives, below, are of another stretch: see `survival`.
     let of = match app.question().when {
         When::Now => "callsite, since start",
         When::At(_) | When::Peak => "callsite, start to then",
         When::Range { .. } => "callsite, in the range",
     };
-    let mut heading = names::plain(of, name);
+    let mut heading =
+        names::plain(&format!("{of}{}", name_mark(mark(PromotionColumn::Name))), name);
     for p in &placed {
         pad_to(&mut heading, p.x);
-        heading.push_span(layout::heading(COLUMNS[p.index].title, "", p.fields));
+        heading.push_span(layout::heading(
+            COLUMNS[p.index].title,
+            mark(COLUMNS[p.index].column),
+            p.fields,
+        ));
     }
     frame.render_widget(heading.dim(), parts.heading);
     let Some(answer) = promotion.answer.as_ref().filter(|answer| answer.len > 0) else {

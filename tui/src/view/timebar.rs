@@ -17,12 +17,11 @@ const LABEL: &str = " in use ";
 /// In less room there is the curve alone.
 const WORDY: usize = 60;
 
-/// Draws it, in as many lines as the area has.
-pub fn draw(app: &App, area: Rect, frame: &mut Frame) {
+/// What is said behind the curve, and how many columns that has; `None`: there is no curve.
+fn divided(app: &App, room: usize) -> (String, Option<usize>) {
     let summary = app.summary();
-    let curve = &summary.curve;
-    let largest = curve.iter().map(|(_, v)| *v).filter(|v| v.is_finite()).fold(0.0, f64::max);
-    let room = usize::from(area.width);
+    let largest = summary.curve.iter().map(|(_, v)| *v);
+    let largest = largest.filter(|v| v.is_finite()).fold(0.0, f64::max);
     let note = match summary.when {
         When::Now if largest <= 0.0 || room < WORDY => String::new(),
         When::Now => {
@@ -36,12 +35,36 @@ pub fn draw(app: &App, area: Rect, frame: &mut Frame) {
             format!(" {} of {} ", words(when, span_ns), format::moment(now, span_ns))
         }
     };
-    if room < WORDY && summary.when != When::Now {
-        // Of when it is must be said.
+    // Of when it is must be said, before all else.
+    let columns = (room >= WORDY || summary.when == When::Now)
+        .then(|| room.saturating_sub(LABEL.len() + text::width(&note)));
+    (note, columns)
+}
+
+/// The columns of the curve, on a screen of `width`.
+pub fn columns(app: &App, width: u16) -> std::ops::Range<u16> {
+    let columns = divided(app, usize::from(width)).1.unwrap_or(0) as u16;
+    LABEL.len() as u16..LABEL.len() as u16 + columns
+}
+
+/// The moment in the middle of the column at `x`; `None` beside the curve.
+pub fn time_at(app: &App, x: u16, width: u16) -> Option<u64> {
+    let columns = columns(app, width);
+    let axis = Axis::of(&app.summary().curve, columns.len());
+    let known = columns.contains(&x) && axis.first < axis.last;
+    known.then(|| axis.time(usize::from(x - columns.start)))
+}
+
+/// Draws it, in as many lines as the area has.
+pub fn draw(app: &App, area: Rect, frame: &mut Frame) {
+    let summary = app.summary();
+    let curve = &summary.curve;
+    let room = usize::from(area.width);
+    let (note, columns) = divided(app, room);
+    let Some(columns) = columns else {
         let note = text::keep_start(&note, room).into_owned();
         return frame.render_widget(Line::from(note.bold()), area);
-    }
-    let columns = room.saturating_sub(LABEL.len() + text::width(&note));
+    };
     let axis = Axis::of(curve, columns);
     let values = axis.values(curve);
     let lines = spark::lines(&values, columns, usize::from(area.height));
@@ -93,6 +116,13 @@ impl Axis {
         let at = u128::from(at.clamp(self.first, self.last) - self.first);
         let last = self.columns.saturating_sub(1);
         ((at * self.columns as u128 / span) as usize).min(last)
+    }
+
+    /// The middle of a column.
+    fn time(&self, column: usize) -> u64 {
+        let span = u128::from(self.last.saturating_sub(self.first));
+        let part = span * (2 * column as u128 + 1) / (2 * self.columns.max(1) as u128);
+        self.first + part as u64
     }
 
     /// The largest value in each column; where there is none the one before stands.
@@ -157,6 +187,7 @@ mod tests {
         let axis = Axis::of(&curve, 10);
         assert_eq!(axis.values(&curve), [1.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 3.0]);
         assert_eq!([0, 100, 149, 150, 200, 900].map(|at| axis.column(at)), [0, 0, 4, 5, 9, 9]);
+        assert!((0..10).all(|column| axis.column(axis.time(column)) == column));
         assert!(Axis::of(&[], 10).values(&[]).is_empty());
         assert!(Axis::of(&curve, 0).values(&curve).is_empty());
         assert_eq!(Axis::of(&curve[..1], 3).values(&curve[..1]), [1.0, 1.0, 1.0]);

@@ -13,12 +13,17 @@ pub struct Args {
     /// How fast `forget_session` leaks, in bytes per second. The leak ends at 1 GiB.
     #[arg(long, value_name = "BYTES_PER_S", default_value_t = 64 << 10)]
     pub leak: u64,
+    /// Pages that the cache holds, a thousand of which are replaced each second: how long
+    /// one stays.
+    #[arg(long, value_name = "PAGES", default_value_t = 8000,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub cache: u32,
     /// Stop when standard input ends: so that it never outlives who started it.
     #[arg(long)]
     pub until_stdin_ends: bool,
     /// Do a fixed amount of work, print exact counters, and rest until standard
     /// input ends: what `heaptop demo --prove` measures.
-    #[arg(long, conflicts_with_all = ["run_for", "leak"])]
+    #[arg(long, conflicts_with_all = ["run_for", "leak", "cache"])]
     pub proof: bool,
 }
 

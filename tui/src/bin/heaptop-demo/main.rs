@@ -95,7 +95,7 @@ fn run(args: &Args, mut signals: Signals) -> std::io::Result<()> {
             .spawn_scoped(scope, || service::worker_loop(running, 2, 0))?;
         std::thread::Builder::new()
             .name("cache".into())
-            .spawn_scoped(scope, || service::cache_loop(running))?;
+            .spawn_scoped(scope, || service::cache_loop(running, args.cache as usize))?;
         service::worker_loop(running, 1, args.leak);
         handle.close();
         Ok::<(), std::io::Error>(())

@@ -8,6 +8,7 @@
 use crate::pace::{Owed, Running};
 use crate::truth::{Block, Counters};
 use std::hint::black_box;
+use std::time::Instant;
 
 static SERVE_REQUEST: Counters = Counters::new("serve_request", false);
 static FILL_CACHE: Counters = Counters::new("fill_cache", true);
@@ -22,8 +23,6 @@ const REQUESTS_PER_SECOND: f64 = 400.0;
 const BUFFERS: usize = 24;
 /// Pages per second, 1,088 bytes in the mean: 1 MiB/s.
 const PAGES_PER_SECOND: f64 = 1000.0;
-/// 8 MiB of pages: each stays for eight seconds.
-const CACHE_PAGES: usize = 8000;
 /// Reports per second, of 1,150 bytes in the mean, for which 3,000 are allocated: 290 KiB/s.
 const REPORTS_PER_SECOND: f64 = 100.0;
 /// A line of a report.
@@ -116,20 +115,21 @@ fn forget_session(sizes: &mut Sizes) -> u64 {
     size as u64
 }
 
-/// Keeps the cache full, until the end. It stays for the last count.
+/// Keeps the cache full, until the end: of 8,000 pages, 8 MiB, each stays for eight seconds.
+/// It stays for the last count.
 #[inline(never)]
-pub fn cache_loop(running: &Running) {
+pub fn cache_loop(running: &Running, most: usize) {
     let mut sizes = Sizes::new(77);
-    let mut pages = Vec::with_capacity(CACHE_PAGES);
-    pages.resize_with(CACHE_PAGES, || None);
+    let mut pages = Vec::with_capacity(most);
+    pages.resize_with(most, || None);
     let mut next = 0;
     let mut due = Owed::new(PAGES_PER_SECOND);
     let mut reports = Owed::new(REPORTS_PER_SECOND);
-    let mut to_warm = CACHE_PAGES as u64;
+    let mut to_warm = most as u64;
     running.each_tick(|time| {
         for _ in 0..due.after(time) + std::mem::take(&mut to_warm) {
             refresh_page(&mut sizes, &mut pages[next]);
-            next = (next + 1) % CACHE_PAGES;
+            next = (next + 1) % most;
         }
         for _ in 0..reports.after(time) {
             write_report(&mut sizes);
@@ -159,17 +159,20 @@ fn fill_cache(sizes: &mut Sizes) -> Block {
 fn write_report(sizes: &mut Sizes) {
     let rows = sizes.between(8, 2048 / size_of::<ReportRow>());
     let mut report: Vec<ReportRow> = Vec::new();
-    let mut was = (report.as_ptr(), 0);
+    let (mut was, mut born) = ((report.as_ptr(), 0), Instant::now());
     for row in 0..rows {
         report.push(black_box([row as u8; 32]));
         let is = (report.as_ptr(), report.capacity() * size_of::<ReportRow>());
         if was.1 == 0 {
             WRITE_REPORT.made(is.1);
         } else if is.1 != was.1 {
-            WRITE_REPORT.grown(was.1, is.1, is.0 != was.0);
+            WRITE_REPORT.grown(was.1, is.1, is.0 != was.0, born.elapsed());
+        }
+        if is.1 != was.1 {
+            born = Instant::now();
         }
         was = is;
     }
     drop(black_box(report));
-    WRITE_REPORT.dropped(was.1);
+    WRITE_REPORT.dropped(was.1, born.elapsed());
 }

@@ -10,7 +10,7 @@
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// N, in bytes: given to the agent.
 pub const NURSERY_BYTES: u64 = 2 << 20;
@@ -28,6 +28,8 @@ pub struct Counters {
     freed_objects: AtomicU64,
     /// Σ size × min(1, age/N) over the dead, in 1/1024 bytes.
     promoted_dead: AtomicU64,
+    /// Ages of the dead, in nanoseconds.
+    ages_ns: AtomicU64,
     /// Blocks that came by realloc.
     reallocs: AtomicU64,
     /// Bytes that blocks held which lay elsewhere after that.
@@ -40,6 +42,7 @@ pub struct Counters {
 pub struct Block {
     bytes: Box<[u8]>,
     born: u64,
+    born_at: Instant,
 }
 
 impl Block {
@@ -48,7 +51,7 @@ impl Block {
         let size = bytes.len() as u64;
         counters.allocated_bytes.fetch_add(size, Relaxed);
         counters.allocated_objects.fetch_add(1, Relaxed);
-        Self { bytes, born: CLOCK.fetch_add(size, Relaxed) }
+        Self { bytes, born: CLOCK.fetch_add(size, Relaxed), born_at: Instant::now() }
     }
 
     /// Frees it.
@@ -57,6 +60,7 @@ impl Block {
         // Other threads' bytes count as well, its own do not.
         let age = CLOCK.load(Relaxed) - self.born - size;
         drop(self.bytes);
+        counters.ages_ns.fetch_add(self.born_at.elapsed().as_nanos() as u64, Relaxed);
         counters.freed_bytes.fetch_add(size, Relaxed);
         counters.freed_objects.fetch_add(1, Relaxed);
         counters
@@ -80,6 +84,7 @@ impl Counters {
             freed_bytes: AtomicU64::new(0),
             freed_objects: AtomicU64::new(0),
             promoted_dead: AtomicU64::new(0),
+            ages_ns: AtomicU64::new(0),
             reallocs: AtomicU64::new(0),
             copied_bytes: AtomicU64::new(0),
             keeps,
@@ -93,9 +98,10 @@ impl Counters {
         CLOCK.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// It was reallocated from so many bytes to others, and lies elsewhere since or not.
-    pub fn grown(&self, from: usize, to: usize, moved: bool) {
-        self.dropped(from);
+    /// It was reallocated from so many bytes, of that age, to others, and lies elsewhere since
+    /// or not.
+    pub fn grown(&self, from: usize, to: usize, moved: bool, age: Duration) {
+        self.dropped(from, age);
         self.made(to);
         self.reallocs.fetch_add(1, Relaxed);
         if moved {
@@ -104,18 +110,20 @@ impl Counters {
     }
 
     /// It is gone: young, as far as that is counted.
-    pub fn dropped(&self, bytes: usize) {
+    pub fn dropped(&self, bytes: usize, age: Duration) {
+        self.ages_ns.fetch_add(age.as_nanos() as u64, Relaxed);
         self.freed_bytes.fetch_add(bytes as u64, Relaxed);
         self.freed_objects.fetch_add(1, Relaxed);
     }
 
     fn line(&self) -> String {
-        let [allocated, allocated_n, freed, freed_n, promoted, reallocs, copied] = [
+        let [allocated, allocated_n, freed, freed_n, promoted, ages, reallocs, copied] = [
             &self.allocated_bytes,
             &self.allocated_objects,
             &self.freed_bytes,
             &self.freed_objects,
             &self.promoted_dead,
+            &self.ages_ns,
             &self.reallocs,
             &self.copied_bytes,
         ]
@@ -126,6 +134,7 @@ impl Counters {
             "{{\"function\":\"{}\",\"allocated_bytes\":{allocated},\"allocated_objects\":{allocated_n},\
              \"freed_bytes\":{freed},\"freed_objects\":{freed_n},\"in_use_bytes\":{in_use},\
              \"in_use_objects\":{},\"promoted_expected_bytes\":{promoted},\
+             \"ages_ns\":{ages},\
              \"reallocs\":{reallocs},\"copied_bytes\":{copied}}}",
             self.name,
             allocated_n - freed_n,

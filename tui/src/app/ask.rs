@@ -71,6 +71,7 @@ impl App {
             Some(Place::Promotion) => self.ask_promotion(session),
             Some(Place::Leaks) => self.ask_leaks(session),
             Some(Place::Threads) => self.ask_threads(session),
+            Some(Place::Source) => self.ask_source(session),
             Some(Place::Log) => self.ask_log(session),
             _ => self.ask_callsites(session),
         }
@@ -86,6 +87,7 @@ impl App {
             Screen::Promotion(p) => p.answer.is_some(),
             Screen::Leaks(l) => l.answer.is_some(),
             Screen::Threads(t) => t.rows.is_some(),
+            Screen::Source(s) => s.lines.is_some(),
             Screen::Log(l) => l.lines.is_some(),
             Screen::Details(d) => d.answer.is_some(),
             Screen::Columns { .. } | Screen::Help { .. } => true,
@@ -105,6 +107,7 @@ impl App {
                 Screen::Promotion(p) => p.answer = None,
                 Screen::Leaks(l) => l.answer = None,
                 Screen::Threads(t) => t.rows = None,
+                Screen::Source(s) => s.lines = None,
                 Screen::Log(l) => l.lines = None,
                 Screen::Details(_)
                 | Screen::Callsites(_)
@@ -218,6 +221,7 @@ impl App {
                 *offset = (*offset).min(keys::HELP_LINES.saturating_sub(page));
             }
             Some(Screen::Timeline(t)) => t.settle(),
+            Some(Screen::Source(s)) => s.settle(page),
             Some(Screen::Log(_)) | None => {}
         }
     }
@@ -266,6 +270,9 @@ impl App {
             Screen::Leaks(l) => l.selected().map(export::leak_text),
             Screen::Threads(t) => t.selected().map(export::thread_text),
             Screen::Timeline(t) => t.selected().map(export::series_text),
+            Screen::Source(s) => s
+                .figures(s.line)
+                .map(|line| export::node_text(&line.label, &line.cum, &line.flat, self.metric)),
             Screen::Log(_) | Screen::Details(_) | Screen::Columns { .. } | Screen::Help { .. } => {
                 None
             }

@@ -142,6 +142,8 @@ pub enum Place {
     Leaks,
     /// Who allocates, and who frees.
     Threads,
+    /// A source file.
+    Source,
     /// What was said.
     Log,
     /// One callsite closely.
@@ -176,6 +178,7 @@ pub const TABS: &[Tab] = &[
     tab(Place::Promotion, '5', "Promotion"),
     tab(Place::Threads, '6', "Threads"),
     tab(Place::Leaks, '7', "Leaks"),
+    tab(Place::Source, '8', "Source"),
     tab(Place::Log, '9', "Log"),
 ];
 
@@ -191,6 +194,7 @@ impl Place {
             Self::Promotion => "promotion",
             Self::Leaks => "leaks",
             Self::Threads => "threads",
+            Self::Source => "source",
             Self::Log => "log",
             Self::Details => "details",
             Self::Columns => "columns",
@@ -235,6 +239,7 @@ pub const SCREENS: &[Place] = &[
     Place::Promotion,
     Place::Threads,
     Place::Leaks,
+    Place::Source,
 ];
 /// Those, the details of what they show, and the log.
 const PANES: &[Place] = &[
@@ -245,6 +250,7 @@ const PANES: &[Place] = &[
     Place::Promotion,
     Place::Threads,
     Place::Leaks,
+    Place::Source,
     Place::Details,
     Place::Log,
 ];
@@ -257,6 +263,7 @@ const TELLING: &[Place] = &[
     Place::Promotion,
     Place::Threads,
     Place::Leaks,
+    Place::Source,
     Place::Log,
 ];
 const EVERYWHERE: &[Place] = &[
@@ -267,6 +274,7 @@ const EVERYWHERE: &[Place] = &[
     Place::Promotion,
     Place::Threads,
     Place::Leaks,
+    Place::Source,
     Place::Log,
     Place::Details,
     Place::Columns,
@@ -290,7 +298,10 @@ const SORTED: &[Place] = &[Place::Callsites, Place::Promotion, Place::Threads, P
 const TREE: &[Place] = &[Place::Callers];
 const FLAME: &[Place] = &[Place::Flame];
 /// Where one metric is counted.
-const COUNTED: &[Place] = &[Place::Callers, Place::Flame];
+const COUNTED: &[Place] = &[Place::Callers, Place::Flame, Place::Source];
+const SOURCE: &[Place] = &[Place::Source];
+/// Where one can go from one thing of note to the next.
+const NOTED: &[Place] = &[Place::Flame, Place::Source];
 const SURVIVORS: &[Place] = &[Place::Promotion];
 const HELP: &[Place] = &[Place::Help];
 
@@ -314,6 +325,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [Code(Enter)] "Enter" "callers" ROWS Drill "who calls the selected callsite";
     [Code(Enter)] "Enter" "details" LEAKS Details "look at the selected callsite closely";
     [Code(Enter)] "Enter" "focus" TREE Drill "make the selected frame the focus";
+    [Code(Enter)] "Enter" "callers" SOURCE Drill "who calls what is at the selected line";
     [Code(Enter)] "Enter" "zoom" FLAME Drill "give the selected frame all the width; once more: zoom out";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "zoom out" FLAME Back "zoom out, or take the filter away";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" TREE Back "back to where you came from";
@@ -337,8 +349,8 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('i')] "i" "invert" TREE Invert "callers of the focus, or what it calls";
     [char('i')] "i" "invert" FLAME Invert "icicle or flame: the root on top, or at the bottom";
     [char('f')] "f" "find" FLAME Find "mark the frames whose names have a text, and say how much goes through them";
-    [char('n')] "n" "" FLAME NextMatch{forward: true} "to the next of them";
-    [char('N')] "N" "" FLAME NextMatch{forward: false} "to the one before";
+    [char('n')] "n" "" NOTED NextMatch{forward: true} "to the next of them; in a source file to the next line with bytes";
+    [char('N')] "N" "" NOTED NextMatch{forward: false} "to the one before";
     [char('z')] "z" "freeze" FLAME Freeze "stay at this moment while the target goes on";
     [char('m')] "m" "metric" COUNTED Metric "count in use, allocated, promoted or short-lived";
     [char('m')] "m" "" SITES Metric "what an export counts";
@@ -368,6 +380,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('5')] "5" "" EVERYWHERE Go(Place::Promotion) "who survives the nursery, and who dies young";
     [char('6')] "6" "" EVERYWHERE Go(Place::Threads) "threads: who allocates, and who frees what others allocated";
     [char('7')] "7" "" EVERYWHERE Go(Place::Leaks) "leaks: what is old, what grew, and when a limit is reached";
+    [char('8')] "8" "" EVERYWHERE Go(Place::Source) "source: the selected callsite's file, with bytes beside the lines";
     [char('9')] "9" "" EVERYWHERE Go(Place::Log) "log: what agent, connection and heaptop had to say";
     [Code(KeyCode::Tab)] "Tab" "" EVERYWHERE NextScreen "next screen";
     [Code(BackTab)] "Shift-Tab" "" EVERYWHERE FormerScreen "the screen before";

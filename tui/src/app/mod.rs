@@ -37,6 +37,7 @@ mod moves;
 pub mod promotion;
 pub mod rooms;
 mod screens;
+pub mod source;
 pub mod summary;
 pub mod threads;
 pub mod time;
@@ -46,6 +47,7 @@ mod update;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 use heaptop_protocol::message::FromViewer;
@@ -98,6 +100,8 @@ pub enum Message {
     Reading(Option<u8>),
     /// What the system knows of the target's memory.
     System(Option<Memory>),
+    /// A source file was read, or cannot be: a sentence.
+    Source(Arc<str>, Result<source::Text, String>),
     /// What is being recorded: the file's name, and how large it is.
     Recording(Option<(String, String)>),
 }
@@ -117,6 +121,8 @@ pub enum Effect {
     Send(FromViewer),
     /// Start a recording, or end it.
     Record,
+    /// Read a source file and answer with [`Message::Source`].
+    Read(Arc<str>),
 }
 
 /// The state. See the module.
@@ -440,7 +446,10 @@ impl App {
                     | Screen::Promotion(_)
                     | Screen::Leaks(_)
             ),
-            crumbs: matches!(self.screen(), Screen::Callers(_) | Screen::Flame(_)),
+            crumbs: matches!(
+                self.screen(),
+                Screen::Callers(_) | Screen::Flame(_) | Screen::Source(_)
+            ),
             panel: matches!(self.screen(), Screen::Promotion(_)),
         };
         rooms::divide(self.size.0, self.size.1, wishes)

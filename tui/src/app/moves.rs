@@ -64,6 +64,7 @@ impl App {
             }
             Some(Screen::Details(d)) => d.offset = to(d.offset, page),
             Some(Screen::Threads(t)) => t.scroll(|at| to(at, page), page),
+            Some(Screen::Source(s)) => s.scroll(|at| to(at, page), page),
             Some(Screen::Log(l)) => l.scroll(|at| to(at, page), self.size.0, page),
             Some(Screen::Help { offset }) => *offset = to(*offset, page),
             Some(Screen::Timeline(t)) => t.scroll(|at| to(at, page)),
@@ -87,7 +88,11 @@ impl App {
             Screen::Leaks(l) => Some(&mut l.cursor),
             Screen::Threads(t) => Some(&mut t.cursor),
             Screen::Timeline(t) => Some(&mut t.cursor),
-            Screen::Flame(_) | Screen::Log(_) | Screen::Details(_) | Screen::Help { .. } => None,
+            Screen::Flame(_)
+            | Screen::Source(_)
+            | Screen::Log(_)
+            | Screen::Details(_)
+            | Screen::Help { .. } => None,
         }
     }
 
@@ -130,6 +135,7 @@ impl App {
                 | Screen::Promotion(_)
                 | Screen::Leaks(_)
                 | Screen::Threads(_)
+                | Screen::Source(_)
                 | Screen::Log(_)
                 | Screen::Details(_)
                 | Screen::Columns { .. }
@@ -221,10 +227,21 @@ impl App {
             Screen::Callers(_)
             | Screen::Flame(_)
             | Screen::Threads(_)
+            | Screen::Source(_)
             | Screen::Log(_)
             | Screen::Columns { .. }
             | Screen::Help { .. } => None,
         }
+    }
+
+    /// The node that is selected here: a callsite, or a frame.
+    pub(super) fn selected_node(&self) -> Option<NodeKey> {
+        match self.screen() {
+            Screen::Callers(c) => c.rows.get(c.cursor.index()).map(|row| row.key),
+            Screen::Flame(f) => f.selected().map(|bar| bar.key),
+            _ => self.selected().map(|(key, _)| key),
+        }
+        .filter(|key| ![NodeKey::ALL, NodeKey::SMALLER].contains(key))
     }
 
     pub(super) fn selected_row(&self) -> Option<&Row> {
@@ -240,8 +257,10 @@ impl App {
         {
             return self.go_into(session);
         }
-        if matches!(self.screen(), Screen::Flame(_)) {
-            return self.zoom_in(session);
+        match self.screen() {
+            Screen::Flame(_) => return self.zoom_in(session),
+            Screen::Source(_) => return self.drill_line(session),
+            _ => {}
         }
         let next = match self.screen() {
             Screen::Callers(c) => c.drilled(c.cursor.index()),

@@ -7,6 +7,7 @@ use super::keys::Place;
 use super::leaks::Leaks;
 use super::log::Log;
 use super::promotion::Promotion;
+use super::source::Source;
 use super::threads::Threads;
 use super::timeline::Timeline;
 use super::tree::{Opened, TreeRow};
@@ -29,6 +30,8 @@ pub enum Screen {
     Leaks(Box<Leaks>),
     /// Who allocates, and who frees.
     Threads(Box<Threads>),
+    /// A source file.
+    Source(Box<Source>),
     /// What was said.
     Log(Box<Log>),
     /// One callsite closely.
@@ -50,7 +53,7 @@ impl Screen {
     pub(super) const NONE: Self = Self::Help { offset: 0 };
 
     /// Those that others lie on. There is one of each: the first is shown at the start.
-    pub(super) fn lowest() -> [Self; 7] {
+    pub(super) fn lowest() -> [Self; 8] {
         [
             Self::Callsites(Cursor::default()),
             Self::Flame(Box::default()),
@@ -58,6 +61,7 @@ impl Screen {
             Self::Promotion(Box::default()),
             Self::Leaks(Box::default()),
             Self::Threads(Box::default()),
+            Self::Source(Box::default()),
             Self::Log(Box::default()),
         ]
     }
@@ -79,6 +83,7 @@ impl Screen {
             Self::Promotion(_) => Place::Promotion,
             Self::Leaks(_) => Place::Leaks,
             Self::Threads(_) => Place::Threads,
+            Self::Source(_) => Place::Source,
             Self::Log(_) => Place::Log,
             Self::Details(_) => Place::Details,
             Self::Columns { .. } => Place::Columns,

@@ -20,6 +20,8 @@ pub struct Summary {
     pub pid: Option<u32>,
     /// Minutes since its start.
     pub uptime_minutes: Option<u64>,
+    /// When the agent started, in nanoseconds since 1970.
+    pub started_unix_ns: Option<u64>,
     /// Wall clock at the first greeting, in nanoseconds since 1970: when a recording began.
     pub recorded_unix_ns: Option<u64>,
     /// R in bytes.
@@ -66,6 +68,7 @@ impl Summary {
             pid: None,
             uptime_minutes: None,
             recorded_unix_ns: None,
+            started_unix_ns: None,
             interval_bytes: None,
             governed: false,
             samples_per_second: None,
@@ -123,6 +126,7 @@ impl Summary {
                 .map(|s| s.at.time_ns)
                 .or(hello.map(|h| h.uptime_ns))
                 .map(|ns| ns / MINUTE_NS),
+            started_unix_ns: hello.map(|h| h.started_unix_ns),
             recorded_unix_ns: hello.map(|h| h.started_unix_ns.saturating_add(h.uptime_ns)),
             interval_bytes: status.map(|s| s.interval.bytes()),
             governed: status.is_some_and(|s| s.governed),

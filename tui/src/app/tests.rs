@@ -62,6 +62,7 @@ fn selected(app: &App) -> String {
         Screen::Details(details) => details.label.function.to_string(),
         Screen::Flame(flame) => flame.selected().unwrap().label.function.to_string(),
         Screen::Threads(threads) => threads.selected().unwrap().name.clone(),
+        Screen::Source(source) => source.line.to_string(),
         Screen::Timeline(_) | Screen::Log(_) | Screen::Columns { .. } | Screen::Help { .. } => {
             String::new()
         }

@@ -5,7 +5,7 @@ use tui_input::backend::crossterm::EventHandler;
 use tui_input::{Input, InputRequest};
 
 use super::base::GrowthBase;
-use super::keys::{self, Action, TimeKey};
+use super::keys::{self, Action, Place, TimeKey};
 use super::time::{Span, Times};
 use super::{App, Effect, Message, Prompt, Reading, Screen, Typed};
 use crate::export;
@@ -64,6 +64,7 @@ impl App {
                 return mark.into_iter().chain(self.ask_for_frees(session)).collect();
             }
             Message::System(memory) => self.system_is(memory),
+            Message::Source(file, text) => self.source_is(&file, text),
             Message::Exported(Ok(path)) => self.say(format!("written: {}", path.display())),
             Message::Exported(Err(why)) => self.say(format!("export failed: {why}")),
             Message::Note(sentence) => self.say(sentence),
@@ -128,6 +129,11 @@ impl App {
                 if !self.close_help() {
                     self.stack.push(Screen::Help { offset: 0 });
                 }
+            }
+            Action::Go(Place::Source) => {
+                let key = self.selected_node();
+                self.go_to(Place::Source, session);
+                return self.open_source(key, session);
             }
             Action::Go(place) => self.go_to(place, session),
             Action::NextScreen => self.go_along(true, session),
@@ -206,7 +212,10 @@ impl App {
                     self.prompt = Some(Prompt { input, kind: Typed::Find(before) });
                 }
             }
-            Action::NextMatch { forward } => self.next_match(forward),
+            Action::NextMatch { forward } => match self.screen() {
+                Screen::Source(_) => self.next_line(forward),
+                _ => self.next_match(forward),
+            },
             Action::Freeze => self.freeze(session),
             Action::Pause => self.pause(session),
             Action::Hold => {

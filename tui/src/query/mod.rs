@@ -14,6 +14,7 @@ mod promotion;
 mod rows;
 mod select;
 mod sorted;
+mod source;
 mod sums;
 mod survival;
 mod table;
@@ -32,6 +33,7 @@ pub use promotion::{
     Promotion, PromotionColumn, PromotionList, PromotionRow, Promotions, promotion,
 };
 pub use sorted::Sorted;
+pub use source::{SourceLine, source, source_of};
 pub use sums::finer;
 pub use survival::{LEAST_NURSERY, MOST_NURSERY, Survival, nursery_beside, survival};
 pub use table::{Callsites, Order, callsites};

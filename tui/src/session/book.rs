@@ -49,6 +49,8 @@ pub struct NodeInfo {
     pub key: NodeKey,
     /// Its name.
     pub label: Label,
+    /// File and line, as the debug information has them.
+    pub place: Option<(Arc<str>, Option<u32>)>,
     lower: Lower,
 }
 
@@ -356,7 +358,10 @@ impl Book {
         });
         let identity = (1u8, function, &symbol.file, symbol.line);
         let label = Label { function: function.into(), location: location.into(), named: true };
-        self.intern(&identity, label)
+        let place = symbol.file.clone().map(|file| (file, symbol.line));
+        let at = self.intern(&identity, label);
+        self.nodes[at as usize].place = place;
+        at
     }
 
     fn words(&mut self, words: &str) -> u32 {
@@ -377,7 +382,7 @@ impl Book {
             return at;
         }
         let at = self.nodes.len() as u32;
-        self.nodes.push(NodeInfo { key, label, lower: Lower::new() });
+        self.nodes.push(NodeInfo { key, label, place: None, lower: Lower::new() });
         self.by_key.insert(key, at);
         at
     }

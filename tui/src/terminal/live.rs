@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 use super::reading::Reading;
 use super::recorder::Recorder;
 use super::silence::Silence;
-use super::{Ended, Order, Ui, run_ui};
+use super::{Ended, Order, Ui, run_ui, sources};
 use crate::app::{App, Effect, Message, Options};
 use crate::export::{self, Request};
 use crate::session::{Connection, Session};
@@ -105,6 +105,7 @@ impl Live {
             Effect::Suspend => return Some(Order::Suspend),
             Effect::Copy(text) => return Some(Order::Copy(text)),
             Effect::Export(request) => self.export(request),
+            Effect::Read(file) => self.read_source(file),
             Effect::Record => {
                 if let Feed::Target { recorder, .. } = &mut self.feed
                     && let Some(said) = recorder.toggle()
@@ -138,6 +139,26 @@ impl Live {
         let started = std::thread::Builder::new().name("heaptop-export".into()).spawn(work);
         if let Err(error) = started {
             let _ = self.done.0.send(Message::Exported(Err(error.to_string())));
+            self.inbox.put_urgent(Event::Wake);
+        }
+    }
+
+    /// Reads a source file, in the background.
+    fn read_source(&self, file: Arc<str>) {
+        let (done, inbox) = (self.done.0.clone(), Arc::clone(&self.inbox));
+        let pid = match &self.feed {
+            Feed::Target { link, .. } => Some(link.target().pid),
+            Feed::File(_) => None,
+        };
+        let of = Arc::clone(&file);
+        let work = move || {
+            let text = sources::read(&file, pid);
+            let _ = done.send(Message::Source(file, text));
+            inbox.put_urgent(Event::Wake);
+        };
+        let started = std::thread::Builder::new().name("heaptop-source".into()).spawn(work);
+        if let Err(error) = started {
+            let _ = self.done.0.send(Message::Source(of, Err(error.to_string())));
             self.inbox.put_urgent(Event::Wake);
         }
     }

@@ -29,6 +29,7 @@ mod reading;
 mod recorder;
 mod screen;
 mod silence;
+mod sources;
 mod suspend;
 #[cfg(test)]
 mod tests;

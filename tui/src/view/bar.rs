@@ -138,6 +138,7 @@ fn count(app: &App) -> String {
             Screen::Callers(_)
             | Screen::Flame(_)
             | Screen::Threads(_)
+            | Screen::Source(_)
             | Screen::Log(_)
             | Screen::Details(_)
             | Screen::Timeline(_)

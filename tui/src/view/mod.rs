@@ -38,6 +38,7 @@ pub mod log;
 mod names;
 mod plain;
 pub(crate) mod promotion;
+pub(crate) mod source;
 mod spark;
 mod survival;
 #[cfg(test)]
@@ -139,6 +140,7 @@ pub fn draw(app: &App, frame: &mut Frame) {
         Screen::Promotion(promotion) => promotion::draw(app, promotion, &parts, frame),
         Screen::Leaks(leaks) => leaks::draw(app, leaks, &parts, frame),
         Screen::Threads(threads) => threads::draw(app, threads, &parts, frame),
+        Screen::Source(source) => source::draw(app, source, &parts, frame),
         Screen::Log(log) => log::draw(app, log, parts.body, frame),
         Screen::Details(details) => details::draw(details, parts.body, frame),
         Screen::Columns { cursor } => columns::draw(app, cursor, &parts, frame),
@@ -271,6 +273,8 @@ mod growth_tests;
 mod hostile_tests;
 #[cfg(test)]
 mod mouse_tests;
+#[cfg(test)]
+mod source_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

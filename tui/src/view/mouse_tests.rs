@@ -30,8 +30,8 @@ fn place(app: &App, size: (u16, u16), is: impl Fn(&str) -> bool, what: &str) -> 
 #[test]
 fn names_of_screens_are_gone_to() {
     let f = orders();
-    for size in [(130, 40), (300, 80)] {
-        for from in ["1", "2", "3", "4", "5", "6", "7", "9", "d", "c", "?"] {
+    for size in [(140, 40), (300, 80)] {
+        for from in ["1", "2", "3", "4", "5", "6", "7", "8", "9", "d", "c", "?"] {
             let mut app = run(&f.session, size, from);
             for tab in TABS {
                 // What is marked may be drawn otherwise; numbers are there at any size.
@@ -47,7 +47,7 @@ fn names_of_screens_are_gone_to() {
         }
     }
     // Numbers alone do as well.
-    let size = (40, 12);
+    let size = (48, 12);
     let mut app = run(&f.session, size, "");
     let at = place(&app, size, |_| true, "5");
     mouse(&mut app, &f.session, DOWN, at);

@@ -220,15 +220,15 @@ fn a_long_name_leaves_room_for_the_rest_of_the_title() {
         screen.lines().next().unwrap().to_owned()
     };
     let cut = |columns: usize| format!(" {}… · pid 4711", &name[..columns - 1]);
-    for (width, columns) in [(186, 32), (138, 32), (128, 20), (112, 20), (104, 12)] {
+    for (width, columns) in [(194, 32), (147, 32), (137, 20), (121, 20), (113, 12)] {
         let title = title(width);
         assert!(title.contains(&cut(columns)), "{width}: {title}");
-        assert_eq!(title.contains(" · up < 1 m"), width > 112, "{width}: {title}");
+        assert_eq!(title.contains(" · up < 1 m"), width > 121, "{width}: {title}");
         assert!(title.contains(" 1 Callsites 2 Callers"), "{width}: {title}");
     }
-    assert!(title(60).ends_with("  1 Callsites 2 3 4 5 6 7 9"), "{}", title(60));
-    assert!(title(44).starts_with(&format!(" {}…  ", &name[..11])), "{}", title(44));
-    assert!(title(44).ends_with(" 1 Callsites 2 3 4 5 6 7 9"), "{}", title(44));
+    assert!(title(60).ends_with("  1 Callsites 2 3 4 5 6 7 8 9"), "{}", title(60));
+    assert!(title(48).starts_with(&format!(" {}…  ", &name[..11])), "{}", title(48));
+    assert!(title(48).ends_with(" 1 Callsites 2 3 4 5 6 7 8 9"), "{}", title(48));
 }
 
 #[test]
@@ -478,6 +478,7 @@ proptest! {
                     continue;
                 }
                 Screen::Timeline(_)
+                | Screen::Source(_)
                 | Screen::Log(_)
                 | Screen::Details(_)
                 | Screen::Help { .. } => continue,

@@ -265,11 +265,8 @@ pub fn details(session: &Session, when: When, key: NodeKey) -> Option<Details> {
         let born = [&sums.by_realloc, &sums.otherwise];
         grown(session, mine, [times[0], times[2]], born, sight)
     });
-    let hints = if lives {
-        hints(session, &figures, &sums, grown.as_ref(), sight)
-    } else {
-        Vec::new()
-    };
+    let hints =
+        if lives { hints(session, &figures, &sums, grown.as_ref(), sight) } else { Vec::new() };
     Some(Details {
         key,
         label: node.label.clone(),

@@ -13,6 +13,20 @@ use heaptop_protocol::message::{Hello, HistoryPoint, Losses, Mark, Status, Threa
 use heaptop_protocol::totals::Totals;
 use rustc_hash::FxHashMap;
 
+/// What is unknown of a target whose agent tells of some blocks only.
+pub(super) const fn tracks_less(track: Track) -> Option<&'static str> {
+    match track {
+        Track::All => None,
+        Track::Promoted => Some(
+            "Only blocks that were promoted, or born major, are tracked: in use is of these, and \
+             what is allocated, dies young, or lives how long is unknown.",
+        ),
+        Track::Allocations => Some(
+            "Only allocations are tracked: what is in use, survives, or lives how long is unknown.",
+        ),
+    }
+}
+
 impl Session {
     /// Changes when something shown may have changed.
     #[must_use]
@@ -30,6 +44,12 @@ impl Session {
     #[must_use]
     pub fn track(&self) -> Track {
         self.hello.as_ref().map_or(Track::All, |hello| hello.track)
+    }
+
+    /// What is unknown for that, in a sentence.
+    #[must_use]
+    pub fn tracks_less(&self) -> Option<&'static str> {
+        tracks_less(self.track())
     }
 
     /// Whether what is in use is told: of promoted and major blocks at least.

@@ -66,7 +66,7 @@ use heaptop_protocol::event::{Event, Moment};
 use heaptop_protocol::ids::{StackId, ThreadId};
 use heaptop_protocol::message::{
     Context, FromAgent, Hello, LiveBlock, Mark, Phase, SnapshotBlocks, SnapshotEnd, Status, Thread,
-    TotalsUpdate, Track,
+    TotalsUpdate,
 };
 use heaptop_protocol::totals::{StackInUse, StackTotals, Total, Totals};
 use lifetimes::Lifetimes;
@@ -218,21 +218,6 @@ impl Default for Session {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// What is not known of a target whose agent tells of some blocks only.
-fn tracks_less(track: Track) -> Option<String> {
-    let sentence = match track {
-        Track::All => return None,
-        Track::Promoted => {
-            "Only blocks that were promoted, or born major, are tracked: in use is of these, and \
-             what is allocated, dies young, or lives how long is unknown."
-        }
-        Track::Allocations => {
-            "Only allocations are tracked: what is in use, survives, or lives how long is unknown."
-        }
-    };
-    Some(sentence.to_owned())
 }
 
 impl Session {
@@ -395,7 +380,7 @@ impl Session {
             log: std::mem::take(&mut self.log),
             notices: {
                 let own = hello.notices.iter().take(MOST_NOTICES).map(|n| clean(n));
-                own.chain(tracks_less(hello.track)).collect()
+                own.chain(known::tracks_less(hello.track).map(str::to_owned)).collect()
             },
             hello: Some(Hello {
                 agent_version: clean(&hello.agent_version),

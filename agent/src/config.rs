@@ -7,6 +7,7 @@
 use crate::engine::nursery::Nursery;
 use crate::engine::{sys, unwind};
 use heaptop_protocol::estimate::Interval;
+use heaptop_protocol::message::Track;
 use std::ffi::CStr;
 
 /// Settings made in the program's source; the environment wins over them.
@@ -22,6 +23,7 @@ pub(crate) struct Builder {
     pub(crate) seed: Option<u64>,
     pub(crate) name: &'static str,
     pub(crate) frame_pointers: bool,
+    pub(crate) track: Track,
 }
 
 impl Builder {
@@ -36,11 +38,12 @@ impl Builder {
         seed: None,
         name: "",
         frame_pointers: false,
+        track: Track::All,
     };
 }
 
 /// The environment variables, in the order of [`Notices`]' bits.
-const VARIABLES: [&CStr; 11] = [
+const VARIABLES: [&CStr; 12] = [
     c"HEAPTOP",
     c"HEAPTOP_INTERVAL",
     c"HEAPTOP_NURSERY",
@@ -52,9 +55,10 @@ const VARIABLES: [&CStr; 11] = [
     c"HEAPTOP_NAME",
     c"HEAPTOP_FOLLOW",
     c"HEAPTOP_UNWIND",
+    c"HEAPTOP_TRACK",
 ];
 
-const WANTED: [&str; 11] = [
+const WANTED: [&str; 12] = [
     "on, off or dormant",
     "auto, or a size from 1 byte to 4 GiB, such as 512K",
     "a size of at least 1 byte, such as 2M",
@@ -66,6 +70,7 @@ const WANTED: [&str; 11] = [
     "text in UTF-8",
     "1 or 0",
     "tables or frame-pointers",
+    "all, promoted or allocations",
 ];
 
 /// As much of an unusable value is quoted.
@@ -127,6 +132,8 @@ pub(crate) struct Settings {
     pub follow: bool,
     /// Callstacks by frame pointers.
     pub frame_pointers: bool,
+    /// Which blocks the books are of.
+    pub track: Track,
     /// What was unusable.
     pub notices: Notices,
 }
@@ -152,6 +159,7 @@ impl Settings {
             name: b.name,
             follow: false,
             frame_pointers: b.frame_pointers,
+            track: b.track,
             notices: Notices::default(),
         }
     }
@@ -207,9 +215,15 @@ impl Settings {
                 b"0" => self.follow = false,
                 _ => return None,
             },
-            _ => match value {
+            10 => match value {
                 b"frame-pointers" => self.frame_pointers = true,
                 b"tables" => self.frame_pointers = false,
+                _ => return None,
+            },
+            _ => match value {
+                b"all" => self.track = Track::All,
+                b"promoted" => self.track = Track::Promoted,
+                b"allocations" => self.track = Track::Allocations,
                 _ => return None,
             },
         }
@@ -277,6 +291,7 @@ mod tests {
             (c"HEAPTOP_NAME", "orders"),
             (c"HEAPTOP_FOLLOW", "1"),
             (c"HEAPTOP_UNWIND", "frame-pointers"),
+            (c"HEAPTOP_TRACK", "promoted"),
         ]);
         assert!(s.dormant && !s.off);
         assert_eq!((s.interval.bytes(), s.nursery_bytes, s.max_young_bytes), (16384, 1 << 20, 512));
@@ -284,6 +299,9 @@ mod tests {
         assert_eq!((s.seed, s.name, s.notices), (Some(7), "orders", Notices(0)));
         assert!(s.follow && !read(&[]).follow);
         assert!(s.frame_pointers && !read(&[]).frame_pointers);
+        let births = read(&[(c"HEAPTOP_TRACK", "allocations")]);
+        let tracks = [s.track, births.track, read(&[(c"HEAPTOP_TRACK", "all")]).track];
+        assert_eq!(tracks, [Track::Promoted, Track::Allocations, Track::All]);
         assert!(!s.governed, "a set interval is a fixed one");
         assert!(read(&[(c"HEAPTOP", "off")]).off);
         let fixed = Builder { interval_bytes: Some(1), ..Builder::DEFAULT };
@@ -302,12 +320,13 @@ mod tests {
             (c"HEAPTOP_MEMORY", "1K"),
             (c"HEAPTOP_SEED", "99999999999999999999"),
             (c"HEAPTOP_UNWIND", "dwarf"),
+            (c"HEAPTOP_TRACK", "some"),
         ]);
-        assert_eq!(s.notices, Notices(0b100_1110_0111));
+        assert_eq!(s.notices, Notices(0b1100_1110_0111));
         assert_eq!((s.interval, s.depth, s.seed), (Interval::DEFAULT, 128, None));
         assert!(s.governed);
         let said = s.notices.sentences();
-        assert_eq!(said.len(), 7);
+        assert_eq!(said.len(), 8);
         assert!(said[1].contains("HEAPTOP_INTERVAL") && said[1].contains("512K"), "{said:?}");
     }
 

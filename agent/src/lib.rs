@@ -38,6 +38,7 @@
 //! | `HEAPTOP_RECORD` | a file: all of it is recorded there, without a viewer. `%p` is the pid | none |
 //! | `HEAPTOP_FOLLOW` | `1`: forked children get an agent and a socket of their own, with what they allocate themselves; see also [`after_fork`] | `0` |
 //! | `HEAPTOP_UNWIND` | `tables`: callstacks by the unwind tables, whole through all code; `frame-pointers`: by rbp, right only where the whole program was built with `-C force-frame-pointers=yes` | `tables` |
+//! | `HEAPTOP_TRACK` | `all` blocks, from birth to death; `promoted`: major ones, and young ones once they are promoted; `allocations`: births alone. What is not known then is shown as `–` | `all` |
 //! | `HEAPTOP_DIR` | directory of the socket | `$XDG_RUNTIME_DIR/heaptop`, else `heaptop-UID` in the temporary directory |
 //!
 //! Sizes are bytes, or have a suffix: `K`, `KB`, `KiB`, and likewise M and G, all
@@ -278,6 +279,14 @@ impl<A> Heaptop<A> {
     #[must_use]
     pub const fn frame_pointers(mut self, on: bool) -> Self {
         self.settings.frame_pointers = on;
+        self
+    }
+
+    /// Which sampled blocks are told to viewers and recordings: all by default. Profiles
+    /// of the program's own choose by themselves ([`memprof::Config::track`]).
+    #[must_use]
+    pub const fn track(mut self, track: memprof::Track) -> Self {
+        self.settings.track = track.of_stream();
         self
     }
 

@@ -172,6 +172,7 @@ impl Target {
                 nursery_bytes: nursery.bytes,
                 phase_bytes: nursery.phase_bytes,
                 max_young_bytes: nursery.max_young_bytes,
+                track: self.engine.track,
                 depth: 128,
                 memory_bound_bytes: MEMORY_BYTES as u64,
                 notices: Vec::new(),

@@ -41,6 +41,20 @@ pub enum AgentKind {
     Ocaml,
 }
 
+/// Which sampled blocks the agent's books are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Encode, Decode)]
+pub enum Track {
+    /// All, from birth to death.
+    #[default]
+    All,
+    /// Major ones, and young ones from their promotion on: in use and promoted are of
+    /// these, allocated and minor are nothing.
+    Promoted,
+    /// All, at their birth alone: allocated is known, and nothing else. Each birth is
+    /// followed by a death at the same moment, which says nothing.
+    Allocations,
+}
+
 /// The agent's first message.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Hello {
@@ -66,6 +80,8 @@ pub struct Hello {
     pub phase_bytes: u64,
     /// Largest block that is born young, in bytes.
     pub max_young_bytes: u64,
+    /// Which blocks all that follows is of.
+    pub track: Track,
     /// Most frames of a callstack.
     pub depth: u32,
     /// Bound of the agent's memory, in bytes.

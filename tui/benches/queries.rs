@@ -104,6 +104,7 @@ impl Target {
             nursery_bytes: 2 << 20,
             phase_bytes: 0,
             max_young_bytes: 2 << 10,
+            track: heaptop_protocol::message::Track::All,
             depth: 128,
             memory_bound_bytes: 64 << 20,
             notices: Vec::new(),

@@ -114,6 +114,8 @@ pub struct Engine {
     pub memory_bytes: usize,
     /// Whether R is the governor's.
     pub governed: bool,
+    /// Which blocks the stream's books are of.
+    pub track: heaptop_protocol::message::Track,
     /// See [`profiles`]; null until the first.
     profiles: AtomicPtr<profiles::Profiles>,
     /// What the program wants to be called; empty for its executable's name.
@@ -230,6 +232,7 @@ impl Engine {
             rest: std::cell::Cell::new(Some(region)),
             memory_bytes: bound,
             governed: settings.governed,
+            track: settings.track,
             profiles: AtomicPtr::new(std::ptr::null_mut()),
             name: settings.name,
         })

@@ -71,7 +71,8 @@ pub struct Entry {
     next_birth: AtomicU32,
     /// Next on `deaths`, or on the free list.
     next: AtomicU32,
-    /// For the agent's thread: whether it has taken up the birth.
+    /// For the agent's thread: [`KNOWN`] once it has taken up the birth, [`HELD`] where that
+    /// is in its books from the promotion on only.
     known: AtomicU32,
     address: AtomicU64,
     n_samples: AtomicU64,
@@ -89,6 +90,8 @@ unsafe impl Zeroable for Entry {}
 
 const YOUNG_BIT: u32 = 1 << 8;
 const WAS_MAJOR_BIT: u32 = 1 << 9;
+const KNOWN: u32 = 1;
+const HELD: u32 = 2;
 
 /// The layout of an entry, for who holds it to what is promised of it: bytes of an
 /// entry, then offsets.
@@ -545,15 +548,31 @@ impl Tracker {
     /// Marks an entry as taken up.
     pub fn set_known(&self, index: u32) {
         if let Some(entry) = self.entries.get(index as usize) {
-            entry.known.store(1, Relaxed);
+            entry.known.store(KNOWN, Relaxed);
+        }
+    }
+
+    /// Marks an entry as taken up, and in no book before its promotion.
+    pub fn set_held(&self, index: u32) {
+        if let Some(entry) = self.entries.get(index as usize) {
+            entry.known.store(HELD, Relaxed);
         }
     }
 
     /// The live block in entry `index`, if its birth was taken up, and whether
     /// it is still young.
     pub fn known_live(&self, index: u32) -> Option<(Birth, bool)> {
+        self.live_as(index, KNOWN)
+    }
+
+    /// The same of a block that is held.
+    pub fn held_live(&self, index: u32) -> Option<Birth> {
+        self.live_as(index, HELD).map(|(birth, _)| birth)
+    }
+
+    fn live_as(&self, index: u32, known: u32) -> Option<(Birth, bool)> {
         let entry = self.entries.get(index as usize)?;
-        if entry.known.load(Relaxed) == 0 || entry.n_samples.load(Relaxed) == 0 {
+        if entry.known.load(Relaxed) != known || entry.n_samples.load(Relaxed) == 0 {
             return None;
         }
         let birth = Self::read_birth(entry);

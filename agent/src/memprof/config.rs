@@ -43,6 +43,18 @@ pub enum Track {
     Allocations,
 }
 
+impl Track {
+    /// The same for the live stream.
+    pub(crate) const fn of_stream(self) -> heaptop_protocol::message::Track {
+        use heaptop_protocol::message::Track;
+        match self {
+            Self::All => Track::All,
+            Self::PromotedAndMajor => Track::Promoted,
+            Self::Allocations => Track::Allocations,
+        }
+    }
+}
+
 /// A configuration that makes no sense.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ConfigError {

@@ -408,6 +408,7 @@ impl Desk {
             nursery_bytes: engine.nursery.bytes,
             phase_bytes: engine.nursery.phase_bytes,
             max_young_bytes: engine.nursery.max_young_bytes,
+            track: engine.track,
             depth: engine.depth as u32,
             memory_bound_bytes: engine.memory_bytes as u64,
             notices: self.notices.clone(),

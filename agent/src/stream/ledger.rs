@@ -35,7 +35,7 @@ use crate::engine::{Engine, sys};
 use heaptop_protocol::estimate::{Interval, Weight};
 use heaptop_protocol::event::{self, Alloc, Dealloc, Event, Moment, Promote};
 use heaptop_protocol::ids::{BlockId, StackId, ThreadId};
-use heaptop_protocol::message::{FreeStack, HistoryPoint, LiveBlock};
+use heaptop_protocol::message::{FreeStack, HistoryPoint, LiveBlock, Track};
 use heaptop_protocol::totals::{StackInUse, StackTotals, Total, Totals};
 use std::collections::VecDeque;
 use std::mem::offset_of;
@@ -276,9 +276,25 @@ impl Ledger {
         if w.id < self.forget_before || b.n_samples == 0 {
             return;
         }
+        if self.is_held(&b) {
+            self.engine.tracker.set_known(w.index);
+        }
+        self.promoted(&b, now);
+    }
+
+    /// A young block has survived its cycle.
+    fn promoted(&mut self, b: &Birth, at: Moment) {
         let record = self.record(b.stack);
-        self.count_promoted(record, &weight(&b));
-        self.tell(|| Event::Promote(Promote { at: now, id: BlockId(w.id) }));
+        if self.is_held(b) {
+            self.count_birth(b, record);
+        }
+        self.count_promoted(record, &weight(b));
+        self.tell(|| Event::Promote(Promote { at, id: BlockId(b.id) }));
+    }
+
+    /// Whether a block is told of from its promotion on only.
+    fn is_held(&self, b: &Birth) -> bool {
+        b.young && self.engine.track == Track::Promoted
     }
 
     fn tell(&mut self, event: impl FnOnce() -> Event) {
@@ -290,7 +306,10 @@ impl Ledger {
     fn count_promoted(&mut self, record: usize, w: &Weight) {
         let Some(r) = self.records.get_mut(record) else { return };
         for t in [&mut r.totals, &mut self.totals] {
-            t.minor.add(w);
+            // Of what a share is unknown there is no whole.
+            if self.engine.track == Track::All {
+                t.minor.add(w);
+            }
             t.promoted.add(w);
         }
         r.changed = self.pass;
@@ -298,17 +317,50 @@ impl Ledger {
 
     fn birth(&mut self, index: u32, now: Moment) {
         let Some(b) = self.engine.tracker.birth_of(index) else { return };
-        self.engine.tracker.set_known(index);
         let record = self.record(b.stack);
-        let w = weight(&b);
+        self.unplaced += u64::from(record == 0);
+        if self.is_held(&b) {
+            self.engine.tracker.set_held(index);
+        } else {
+            self.engine.tracker.set_known(index);
+            self.count_birth(&b, record);
+        }
+        if self.engine.track == Track::Allocations {
+            return self.birth_alone(index, &b);
+        }
+        if b.young {
+            let w = Waiting { index, id: b.id, cycle: self.engine.nursery.cycle(b.clock) };
+            if w.cycle < self.cycle { self.promote(w, now) } else { self.waiting.push_back(w) }
+        }
+    }
+
+    /// Nothing more is wanted of a block than that it was born.
+    fn birth_alone(&mut self, index: u32, b: &Birth) {
+        // If it is being freed its death comes, and finds it without samples.
+        self.engine.tracker.set_samples(index, 0, b.interval);
+        if !self.engine.drop_block(index) {
+            self.engine.tracker.forget(index);
+        }
+        let time_ns = self.since_start(b.ns);
+        let at = Moment { seq: b.id, time_ns, clock: b.clock };
+        let (id, thread, young) = (BlockId(b.id), ThreadId(b.thread), b.young);
+        self.tell(|| Event::Dealloc(Dealloc { at, id, thread, young }));
+    }
+
+    fn count_birth(&mut self, b: &Birth, record: usize) {
+        let w = weight(b);
         self.before_change(record);
         let Some(r) = self.records.get_mut(record) else { return };
+        let (lives, tracks) = (self.engine.track != Track::Allocations, self.engine.track);
         for t in [&mut r.totals, &mut self.totals] {
-            t.allocated.add(&w);
-            t.in_use.add(&w);
+            if tracks != Track::Promoted {
+                t.allocated.add(&w);
+            }
+            if lives {
+                t.in_use.add(&w);
+            }
         }
         r.changed = self.pass;
-        self.unplaced += u64::from(record == 0);
         let time_ns = self.since_start(b.ns);
         self.tell(|| {
             Event::Alloc(Alloc {
@@ -317,7 +369,7 @@ impl Ledger {
                 stack: StackId(record as u32),
                 size: b.size,
                 n_samples: b.n_samples,
-                interval: interval(&b),
+                interval: interval(b),
                 cause: cause(b.cause),
                 address: b.address as u64,
                 young: b.young,
@@ -328,10 +380,6 @@ impl Ledger {
             self.epoch += 1;
             self.peak = self.totals.in_use;
             self.peak_ns = self.since_start(b.ns);
-        }
-        if b.young {
-            let w = Waiting { index, id: b.id, cycle: self.engine.nursery.cycle(b.clock) };
-            if w.cycle < self.cycle { self.promote(w, now) } else { self.waiting.push_back(w) }
         }
     }
 
@@ -344,19 +392,22 @@ impl Ledger {
         if b.id < self.forget_before || b.n_samples == 0 {
             return;
         }
+        let born_in = self.engine.nursery.cycle(b.clock);
+        let survived = was_major || self.engine.nursery.cycle(d.clock) > born_in;
+        if !survived && self.is_held(&b) {
+            return;
+        }
         let record = self.record(b.stack);
         if let Some(raw) = d.stack.filter(|_| self.listened) {
             let stack = StackId(self.record(raw) as u32);
             self.frees.push(FreeStack { id: BlockId(b.id), stack });
         }
         let w = weight(&b);
-        let born_in = self.engine.nursery.cycle(b.clock);
         let at = Moment { seq: d.seq, time_ns: self.since_start(d.ns), clock: d.clock };
         let mut young = false;
         if !was_major {
-            if self.engine.nursery.cycle(d.clock) > born_in {
-                self.count_promoted(record, &w);
-                self.tell(|| Event::Promote(Promote { at, id: BlockId(b.id) }));
+            if survived {
+                self.promoted(&b, at);
             } else {
                 young = true;
                 if let Some(r) = self.records.get_mut(record) {

@@ -134,11 +134,11 @@ impl Tracker for Forks {
         Some(value)
     }
     fn dealloc_minor(&self, value: Value) {
-        std::mem::forget(value);
+        drop(value);
         self.here("dealloc");
     }
     fn dealloc_major(&self, value: Value) {
-        std::mem::forget(value);
+        drop(value);
         self.here("dealloc");
     }
 }

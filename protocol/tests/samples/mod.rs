@@ -89,6 +89,7 @@ pub fn from_agent() -> Vec<FromAgent> {
             nursery_bytes: 2 << 20,
             phase_bytes: 77_777,
             max_young_bytes: 2048,
+            track: Track::All,
             depth: 128,
             memory_bound_bytes: 64 << 20,
             notices: vec!["HEAPTOP_INTERVAL=lots is not a size: 512 KiB is used".into()],

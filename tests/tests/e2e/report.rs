@@ -57,6 +57,35 @@ fn a_report_of_a_running_target_is_exact_where_all_is_sampled() {
 }
 
 #[test]
+fn what_is_not_tracked_is_not_told() {
+    for (track, in_use, allocated) in [("promoted", true, false), ("allocations", false, true)] {
+        let settings = [("HEAPTOP_INTERVAL", "1"), ("HEAPTOP_TRACK", track)];
+        let mut demo = demo::start_with(&["--leak", "1048576"], &settings);
+        demo::warm_up(&mut demo, 8 << 20, 1 << 20);
+        let pid = demo.pid().to_string();
+        let before = Truths::ask(&mut demo);
+        let json = succeeds(&demo, &["report", &pid, "--format", "json"]);
+        let after = Truths::ask(&mut demo);
+        let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+        let rows = json["rows"].as_array().expect("there are rows");
+        let leak = rows
+            .iter()
+            .find(|row| row["function"].as_str().is_some_and(|f| f.ends_with("forget_session")))
+            .expect("the leak has a row");
+        let value = |of: &str| leak[of]["value"].as_f64();
+        let (before, after) = (&before["forget_session"], &after["forget_session"]);
+        // Of what lives the blocks of the running cycle are missing, if anything is.
+        let lived = value("in_use_bytes").map(|v| v > 0.0 && v <= after.in_use_bytes as f64);
+        assert_eq!(lived, in_use.then_some(true), "{track}: {leak}");
+        let born = value("allocated_bytes")
+            .map(|v| (before.allocated_bytes as f64..=after.allocated_bytes as f64).contains(&v));
+        assert_eq!(born, allocated.then_some(true), "{track}: {leak}");
+        let text = succeeds(&demo, &["report", &pid]);
+        assert!(text.contains("tracked"), "it is said: {text}");
+    }
+}
+
+#[test]
 fn what_cannot_be_reported_is_a_sentence() {
     let demo = demo::start(&[]);
     let pid = demo.pid().to_string();

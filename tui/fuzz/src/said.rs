@@ -218,6 +218,7 @@ impl<'a> Bytes<'a> {
             nursery_bytes: self.number(),
             phase_bytes: self.number(),
             max_young_bytes: self.number(),
+            track: heaptop_protocol::message::Track::All,
             depth: self.number() as u32,
             memory_bound_bytes: self.number(),
             notices: self.many(4, Self::text),

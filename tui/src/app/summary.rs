@@ -3,7 +3,7 @@
 //! Figures are held while the screen is paused. What must not be held back
 //! (connection, losses, reasons) is in [`Live`] and goes on.
 
-use heaptop_protocol::message::{Losses, Sampling};
+use heaptop_protocol::message::{Losses, Sampling, Track};
 
 use crate::query::{self, When};
 use crate::session::figures::{Estimate, Ratio};
@@ -30,6 +30,8 @@ pub struct Summary {
     pub governed: bool,
     /// Samples a second.
     pub samples_per_second: Option<f64>,
+    /// Which blocks are told of.
+    pub track: Track,
     /// Bytes that live.
     pub in_use: Estimate,
     /// The highest bytes in use, and minutes from start to it; without them it is
@@ -72,6 +74,7 @@ impl Summary {
             interval_bytes: None,
             governed: false,
             samples_per_second: None,
+            track: Track::All,
             in_use: Estimate::Unknown,
             peak: None,
             allocated_rate: Estimate::Unknown,
@@ -140,7 +143,11 @@ impl Summary {
             agent_cost: session.agent_cost(),
             samples: status.map(|s| s.samples),
             clock_bytes: status.map(|s| s.at.clock),
-            curve: session.history().iter().map(|p| (p.time_ns, p.in_use_bytes)).collect(),
+            curve: match session.track() {
+                Track::Allocations => Vec::new(),
+                _ => session.history().iter().map(|p| (p.time_ns, p.in_use_bytes)).collect(),
+            },
+            track: session.track(),
             now_ns: session.now_ns(),
             span: session.span(),
             when: When::Now,

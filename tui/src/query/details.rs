@@ -257,12 +257,16 @@ pub fn details(session: &Session, when: When, key: NodeKey) -> Option<Details> {
     let times = [from / 1000, middle / 1000, to / 1000];
     let (sums, living, blocks_len) = blocks(session, &members, times);
     let sight = numbers.sight(super::numbers::Part::InUse)?;
-    let grown = (sums.by_realloc.n > 0).then(|| {
+    // What is told of survivors alone says nothing of all that were born.
+    let lives = session.knows_lives();
+    let share = |part, whole| if lives { estimate::share(part, whole) } else { Ratio::Unknown };
+    let grown = (lives && sums.by_realloc.n > 0).then(|| {
         let mine = |stack: u32| members.get(stack as usize).is_some_and(|mine| *mine);
         let born = [&sums.by_realloc, &sums.otherwise];
         grown(session, mine, [times[0], times[2]], born, sight)
     });
-    let hints = hints(session, &figures, &sums, grown.as_ref(), sight);
+    let hints =
+        if lives { hints(session, &figures, &sums, grown.as_ref(), sight) } else { Vec::new() };
     Some(Details {
         key,
         label: node.label.clone(),
@@ -270,11 +274,11 @@ pub fn details(session: &Session, when: When, key: NodeKey) -> Option<Details> {
         stacks_len: book.groups().group(group).stacks().len(),
         sizes: sums.sizes(sight),
         threads: sums.threads(session),
-        ages: sums.ages(),
-        deaths: sums.deaths,
-        freed_elsewhere: estimate::share(&sums.elsewhere, &sums.freed),
+        ages: if lives { sums.ages() } else { Vec::new() },
+        deaths: if lives { sums.deaths } else { 0 },
+        freed_elsewhere: share(&sums.elsewhere, &sums.freed),
         frees: frees(session, &members),
-        by_realloc: estimate::share(&sums.by_realloc, &sums.born),
+        by_realloc: share(&sums.by_realloc, &sums.born),
         grown,
         blocks: living
             .into_iter()

@@ -179,7 +179,7 @@ impl<'a> LeakList<'a> {
         filter: &str,
         by: Sorted<LeakColumn>,
     ) -> Option<Self> {
-        let (since, _) = session.span()?;
+        let (since, _) = session.span().filter(|_| session.knows_in_use())?;
         let from = from_ns.unwrap_or(since).max(since);
         let then = match when.until(session.now_ns()) {
             When::Now => session.lately(Some(from), By::Group),

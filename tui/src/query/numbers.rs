@@ -45,8 +45,12 @@ impl Lived {
 pub enum Part {
     /// What lives.
     InUse,
-    /// What was allocated, was born young, was promoted.
+    /// What was allocated.
     Allocated,
+    /// What was promoted.
+    Promoted,
+    /// What was born young, and what share of it survived.
+    Minor,
     /// What was allocated in the window of rates.
     Rates,
     /// What a range gained and lost.
@@ -135,6 +139,9 @@ impl<'a> Numbers<'a> {
     /// How long blocks of a row live, the mean where it is wanted; `table` is room to work
     /// in.
     pub fn lived(&self, rows: &Rows<'_>, row: u32, mean: bool, table: &mut Table) -> Lived {
+        if !self.session.knows_lives() {
+            return Lived::UNKNOWN;
+        }
         let members = rows.members(&row);
         if let Some(then) = &self.then {
             then.ages_of(self.session, members.iter().copied(), table);
@@ -173,6 +180,14 @@ impl<'a> Numbers<'a> {
 
     /// How the blocks of a sum were sampled; `None` where nothing is known of it.
     pub fn sight(&self, part: Part) -> Option<Sight> {
+        let told = match part {
+            Part::InUse | Part::Growth | Part::Promoted => self.session.knows_in_use(),
+            Part::Allocated | Part::Rates => self.session.knows_allocated(),
+            Part::Minor => self.session.knows_lives(),
+        };
+        if !told {
+            return None;
+        }
         let course = self.session.course();
         let (known, sight) = match (&self.then, part) {
             (_, Part::Growth) => match &self.growth {
@@ -182,7 +197,9 @@ impl<'a> Numbers<'a> {
             (None, Part::Rates) => (true, course.rate_sight()),
             (None, _) => (true, course.sight()),
             (Some(then), Part::InUse) => (then.knows_in_use(), then.sight_of_in_use()),
-            (Some(then), Part::Allocated) => (then.knows_allocated(), then.sight_of_allocated()),
+            (Some(then), Part::Allocated | Part::Promoted | Part::Minor) => {
+                (then.knows_allocated(), then.sight_of_allocated())
+            }
             (Some(then), Part::Rates) => (then.knows_in_use(), then.sight_of_rates()),
         };
         known.then_some(sight)
@@ -284,6 +301,7 @@ impl<'a> Numbers<'a> {
     /// The median lifetime of a group; `table` is room to work in.
     pub fn lifetime(&self, group: u32, table: &mut Table) -> Lifetime {
         match &self.then {
+            _ if !self.session.knows_lives() => Lifetime::Unknown,
             None => self.session.group_lifetime(group, table, false).0,
             Some(then) => then.lifetime(self.session, std::iter::once(group), table),
         }
@@ -296,6 +314,9 @@ impl<'a> Numbers<'a> {
 
     /// How long blocks of some groups together live, or of all.
     pub fn lived_of(&self, groups: Option<&mut dyn Iterator<Item = u32>>) -> Lived {
+        if !self.session.knows_lives() {
+            return Lived::UNKNOWN;
+        }
         let mut table = Table::default();
         let (session, all) = (self.session, self.session.book().groups());
         match (&self.then, groups) {

@@ -45,7 +45,7 @@ pub fn old(session: &Session, when: When, filter: &str) -> Option<Old> {
         When::Range { to_ns, .. } => When::At(to_ns),
         When::At(_) => when,
     };
-    let then = session.then(when)?;
+    let then = session.then(when).filter(|_| session.knows_in_use())?;
     let (from_ns, at_ns) = (session.span()?.0, then.end_ns());
     let older_than_ns = at_ns.checked_sub(from_ns)? / 10;
     let groups = then.old(session, at_ns - older_than_ns);

@@ -7,6 +7,7 @@ use super::{Label, NodeKey, Sorted, When};
 use crate::session::estimate::survival::Table;
 use crate::session::figures::{Estimate, Lifetime, Ratio};
 use crate::session::{Session, estimate};
+use heaptop_protocol::totals::Total;
 use std::ops::Range;
 
 /// What rows are sorted by.
@@ -98,28 +99,26 @@ impl Promotions {
 
 impl Promotion {
     fn of(sums: &Sums, numbers: &Numbers<'_>, lifetime: Lifetime) -> Self {
-        let Some(sight) = numbers.sight(Part::Allocated) else {
-            return Self {
-                minor_bytes: Estimate::Unknown,
-                promoted_bytes: Estimate::Unknown,
-                promoted_rate: Estimate::Unknown,
-                promoted: Ratio::Unknown,
-                short_lived: Ratio::Unknown,
-                lifetime,
-            };
+        let bytes = |part, total: &Total| {
+            numbers.sight(part).map_or(Estimate::Unknown, |sight| estimate::bytes(total, sight))
         };
         let (minor, promoted) = (&sums.totals.minor, &sums.totals.promoted);
-        let share = estimate::share(promoted, minor);
-        let promoted_rate = match (numbers.sight(Part::Rates), numbers.rate_seconds()) {
-            (Some(sight), Some(seconds)) => {
-                estimate::per_second(estimate::bytes(&sums.promoted, sight), seconds)
+        let share = match numbers.sight(Part::Minor) {
+            Some(_) => estimate::share(promoted, minor),
+            None => Ratio::Unknown,
+        };
+        // Where what is allocated is unknown, what of it is promoted is not.
+        let rates = if numbers.session().knows_allocated() { Part::Rates } else { Part::Promoted };
+        let promoted_rate = match numbers.rate_seconds() {
+            Some(seconds) if numbers.sight(Part::Promoted).is_some() => {
+                estimate::per_second(bytes(rates, &sums.promoted), seconds)
             }
             _ => Estimate::Unknown,
         };
         Self {
             promoted_rate,
-            minor_bytes: estimate::bytes(minor, sight),
-            promoted_bytes: estimate::bytes(promoted, sight),
+            minor_bytes: bytes(Part::Minor, minor),
+            promoted_bytes: bytes(Part::Promoted, promoted),
             promoted: share,
             short_lived: estimate::complement(share),
             lifetime,
@@ -182,7 +181,9 @@ impl<'a> PromotionList<'a> {
             .iter()
             .filter(|(_, group)| group.stacks().iter().any(|&stack| filter.takes(stack)))
             .filter_map(|(at, group)| {
-                let minor = &numbers.group(at).minor;
+                // Where promoted blocks alone are told of there are no others.
+                let totals = numbers.group(at);
+                let minor = if totals.minor.n > 0 { &totals.minor } else { &totals.promoted };
                 let label = &book.nodes()[group.callsite() as usize].label;
                 (minor.n > 0).then(|| (figure(at), label, at))
             })

@@ -173,7 +173,7 @@ impl Sums {
             None => Estimate::Unknown,
         };
         let t = &self.totals;
-        let promoted = match numbers.sight(Part::Allocated) {
+        let promoted = match numbers.sight(Part::Minor) {
             Some(_) => estimate::share(&t.promoted, &t.minor),
             None => Ratio::Unknown,
         };
@@ -193,7 +193,7 @@ impl Sums {
             grew: self.grew,
             growth: growth
                 .map_or(Change::Unknown, |sight| change::growth(&self.gained, &self.lost, sight)),
-            trend: self.trend(),
+            trend: if numbers.session().knows_in_use() { self.trend() } else { Vec::new() },
         }
     }
 }
@@ -262,10 +262,9 @@ pub fn value(total: &Total, metric: Metric) -> f64 {
 pub fn estimate_of(numbers: &Numbers<'_>, total: &Total, metric: Metric) -> Estimate {
     let part = match metric {
         Metric::InUseBytes | Metric::InUseObjects => Part::InUse,
-        Metric::AllocatedBytes
-        | Metric::AllocatedObjects
-        | Metric::PromotedBytes
-        | Metric::ShortLivedBytes => Part::Allocated,
+        Metric::AllocatedBytes | Metric::AllocatedObjects => Part::Allocated,
+        Metric::PromotedBytes => Part::Promoted,
+        Metric::ShortLivedBytes => Part::Minor,
     };
     match numbers.sight(part) {
         None => Estimate::Unknown,

@@ -63,11 +63,12 @@ impl Survival {
 }
 
 /// The lives of a callsite's minor blocks, or of all. `None` where the callsite is not
-/// known. Costs a pass over all lives, but of all callsites at present.
+/// known, or lives are not told whole. Costs a pass over all lives, but of all callsites at
+/// present.
 #[must_use]
 pub fn survival(session: &Session, key: Option<NodeKey>, when: When) -> Option<Survival> {
     let book = session.book();
-    let hello = session.hello()?;
+    let hello = session.hello().filter(|_| session.knows_lives())?;
     let group = match key {
         Some(key) => Some(book.groups().at(book.node(key)?)?),
         None => None,

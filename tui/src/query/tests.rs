@@ -1,5 +1,6 @@
 mod flame;
 mod sight;
+mod tracked;
 
 use super::*;
 use crate::session::fixture::Fixture;

@@ -50,7 +50,11 @@ pub fn threads(session: &Session, when: When) -> Vec<ThreadRow> {
     let Some(then) = session.then(when) else { return Vec::new() };
     let (born, living) = (then.sight_of_allocated(), then.sight_of_in_use());
     let rates = then.sight_of_rates();
-    let known = |estimate| if then.knows_allocated() { estimate } else { Estimate::Unknown };
+    let if_known = |known: bool, estimate| if known { estimate } else { Estimate::Unknown };
+    let allocated =
+        |estimate| if_known(then.knows_allocated() && session.knows_allocated(), estimate);
+    let in_use = |estimate| if_known(session.knows_in_use(), estimate);
+    let lives = session.knows_lives();
     let mut rows: Vec<_> = then.threads(session).into_iter().collect();
     rows.sort_by_key(|(id, of)| (Reverse(of.allocated.bytes.sum.to_bits()), *id));
     rows.into_iter()
@@ -63,13 +67,21 @@ pub fn threads(session: &Session, when: When) -> Vec<ThreadRow> {
                 id: (id != OTHERS).then_some(id),
                 tid: thread.map(|thread| thread.tid),
                 name: thread.map(|thread| thread.name.clone()).unwrap_or_default(),
-                allocated_bytes: known(estimate::bytes(&of.allocated, born)),
-                allocated_objects: known(estimate::objects(&of.allocated, born)),
-                allocated_rate: rate.unwrap_or(Estimate::Unknown),
-                in_use_bytes: estimate::bytes(&of.in_use, living),
-                in_use_objects: estimate::objects(&of.in_use, living),
-                freed_elsewhere_bytes: known(estimate::bytes(&of.freed_elsewhere, born)),
-                freed_elsewhere: estimate::share(&of.freed_elsewhere, &of.freed),
+                allocated_bytes: allocated(estimate::bytes(&of.allocated, born)),
+                allocated_objects: allocated(estimate::objects(&of.allocated, born)),
+                allocated_rate: rate
+                    .map_or(Estimate::Unknown, |rate| if_known(session.knows_allocated(), rate)),
+                in_use_bytes: in_use(estimate::bytes(&of.in_use, living)),
+                in_use_objects: in_use(estimate::objects(&of.in_use, living)),
+                freed_elsewhere_bytes: if_known(
+                    then.knows_allocated() && lives,
+                    estimate::bytes(&of.freed_elsewhere, born),
+                ),
+                freed_elsewhere: if lives {
+                    estimate::share(&of.freed_elsewhere, &of.freed)
+                } else {
+                    Ratio::Unknown
+                },
             }
         })
         .collect()

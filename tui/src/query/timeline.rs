@@ -18,7 +18,7 @@ const STEPS: usize = 512;
 pub struct Point {
     /// Nanoseconds since the agent's start.
     pub time_ns: u64,
-    /// Bytes in use.
+    /// Bytes in use; not a number where that is not told.
     pub in_use_bytes: f64,
     /// Bytes ever allocated, if known.
     pub allocated_bytes: Option<f64>,
@@ -57,14 +57,14 @@ pub fn curve(session: &Session) -> Curve {
         .iter()
         .map(|p| Point {
             time_ns: p.time_ns,
-            in_use_bytes: p.in_use_bytes,
-            allocated_bytes: Some(p.allocated_bytes),
-            promoted_bytes: Some(p.promoted_bytes),
+            in_use_bytes: if session.knows_in_use() { p.in_use_bytes } else { f64::NAN },
+            allocated_bytes: session.knows_allocated().then_some(p.allocated_bytes),
+            promoted_bytes: session.knows_in_use().then_some(p.promoted_bytes),
             rss_bytes: p.rss_bytes,
             before: before(p.time_ns),
         })
         .collect();
-    if let Some((from, to)) = span
+    if let Some((from, to)) = span.filter(|_| session.knows_in_use())
         && points.last().is_none_or(|last| last.before)
     {
         let values = session.in_use_over_time(from, to, STEPS);

@@ -105,7 +105,8 @@ pub(super) fn made(
     len: usize,
 ) -> Report {
     let heading = heading(session, asked);
-    Report { view: asked.view, heading, columns, rows, total, len, notes: Vec::new() }
+    let notes = session.tracks_less().into_iter().map(str::to_owned).collect();
+    Report { view: asked.view, heading, columns, rows, total, len, notes }
 }
 
 fn question(asked: &Asked) -> query::Question {

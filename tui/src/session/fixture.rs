@@ -9,7 +9,7 @@ use heaptop_protocol::event::{Alloc, Batch, Cause, Dealloc, Event, Moment, Promo
 use heaptop_protocol::ids::{BlockId, ModuleId, StackId, ThreadId};
 use heaptop_protocol::message::{
     AgentKind, FromAgent, Hello, History, HistoryPoint, LiveBlock, Losses, MAGIC, Peak, Sampling,
-    SnapshotBegin, SnapshotBlocks, SnapshotEnd, Status, Thread, TotalsUpdate,
+    SnapshotBegin, SnapshotBlocks, SnapshotEnd, Status, Thread, TotalsUpdate, Track,
 };
 use heaptop_protocol::totals::{StackInUse, StackTotals, Totals};
 use std::collections::BTreeMap;
@@ -30,6 +30,8 @@ pub(crate) struct Fixture {
     pub losses: Losses,
     /// Whether it samples.
     pub sampling: Sampling,
+    /// Which blocks it tells of, as it says.
+    pub track: Track,
     /// Who allocates and frees.
     pub thread: ThreadId,
     seq: u64,
@@ -67,6 +69,7 @@ impl Fixture {
             clock: 0,
             losses: Losses::default(),
             sampling: Sampling::On,
+            track: Track::All,
             thread: ThreadId(1),
             seq: 0,
             samples: 0,
@@ -115,6 +118,7 @@ impl Fixture {
             nursery_bytes: 2 << 20,
             phase_bytes: 0,
             max_young_bytes: 2 << 10,
+            track: self.track,
             depth: 128,
             memory_bound_bytes: 64 << 20,
             notices: Vec::new(),

@@ -9,9 +9,23 @@ use super::when::When;
 use super::{Connection, Everything, Numbers, PeakView, Session, estimate};
 use heaptop_protocol::callstack::{Frame, Module};
 use heaptop_protocol::ids::{BlockId, ModuleId, ThreadId};
-use heaptop_protocol::message::{Hello, HistoryPoint, Losses, Mark, Status, Thread};
+use heaptop_protocol::message::{Hello, HistoryPoint, Losses, Mark, Status, Thread, Track};
 use heaptop_protocol::totals::Totals;
 use rustc_hash::FxHashMap;
+
+/// What is unknown of a target whose agent tells of some blocks only.
+pub(super) const fn tracks_less(track: Track) -> Option<&'static str> {
+    match track {
+        Track::All => None,
+        Track::Promoted => Some(
+            "Only blocks that were promoted, or born major, are tracked: in use is of these, and \
+             what is allocated, dies young, or lives how long is unknown.",
+        ),
+        Track::Allocations => Some(
+            "Only allocations are tracked: what is in use, survives, or lives how long is unknown.",
+        ),
+    }
+}
 
 impl Session {
     /// Changes when something shown may have changed.
@@ -24,6 +38,37 @@ impl Session {
     #[must_use]
     pub const fn hello(&self) -> Option<&Hello> {
         self.hello.as_ref()
+    }
+
+    /// Which blocks the agent tells of.
+    #[must_use]
+    pub fn track(&self) -> Track {
+        self.hello.as_ref().map_or(Track::All, |hello| hello.track)
+    }
+
+    /// What is unknown for that, in a sentence.
+    #[must_use]
+    pub fn tracks_less(&self) -> Option<&'static str> {
+        tracks_less(self.track())
+    }
+
+    /// Whether what is in use is told: of promoted and major blocks at least.
+    #[must_use]
+    pub fn knows_in_use(&self) -> bool {
+        self.track() != Track::Allocations
+    }
+
+    /// Whether all that is allocated is told.
+    #[must_use]
+    pub fn knows_allocated(&self) -> bool {
+        self.track() != Track::Promoted
+    }
+
+    /// Whether lives are told from birth to death: how long they are, and what share of
+    /// them is short.
+    #[must_use]
+    pub fn knows_lives(&self) -> bool {
+        self.track() == Track::All
     }
 
     /// The last status.
@@ -66,19 +111,21 @@ impl Session {
     #[must_use]
     pub fn in_use(&self) -> Estimate {
         self.status()
+            .filter(|_| self.knows_in_use())
             .map_or(Estimate::Unknown, |s| estimate::bytes(&s.totals.in_use, self.course.sight()))
     }
 
     /// Bytes allocated per second by the whole target, over the last ten seconds.
     #[must_use]
     pub fn allocated_rate(&self) -> Estimate {
-        self.course.allocated_rate()
+        if self.knows_allocated() { self.course.allocated_rate() } else { Estimate::Unknown }
     }
 
     /// Promoted share of what was born young in the whole target.
     #[must_use]
     pub fn promotion(&self) -> Ratio {
         self.status()
+            .filter(|_| self.knows_lives())
             .map_or(Ratio::Unknown, |s| estimate::share(&s.totals.promoted, &s.totals.minor))
     }
 
@@ -103,7 +150,7 @@ impl Session {
     /// The highest moment.
     #[must_use]
     pub fn peak(&self) -> Option<PeakView> {
-        self.course.peak()
+        self.course.peak().filter(|_| self.knows_in_use())
     }
 
     /// The highest moment, as a moment that can be asked about. The agent tells of it more

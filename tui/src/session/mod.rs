@@ -378,7 +378,10 @@ impl Session {
             revision: self.revision,
             connection: self.connection.clone(),
             log: std::mem::take(&mut self.log),
-            notices: hello.notices.iter().take(MOST_NOTICES).map(|n| clean(n)).collect(),
+            notices: {
+                let own = hello.notices.iter().take(MOST_NOTICES).map(|n| clean(n));
+                own.chain(known::tracks_less(hello.track).map(str::to_owned)).collect()
+            },
             hello: Some(Hello {
                 agent_version: clean(&hello.agent_version),
                 name: clean(&hello.name),

@@ -114,6 +114,7 @@ pub(crate) fn hello() -> Hello {
         nursery_bytes: 2 << 20,
         phase_bytes: 0,
         max_young_bytes: 2048,
+        track: heaptop_protocol::message::Track::All,
         depth: 128,
         memory_bound_bytes: 64 << 20,
         notices: vec![],

@@ -1,5 +1,6 @@
 //! The header: the target, its figures, in use over time.
 
+use heaptop_protocol::message::Track;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style, Stylize};
@@ -225,6 +226,11 @@ fn items(app: &App) -> Vec<Item> {
             dim: true,
         })
     };
+    match s.track {
+        Track::All => {}
+        Track::Promoted => push("", known("promoted and major only".into()), 95),
+        Track::Allocations => push("", known("allocations only".into()), 95),
+    }
     push("in use", format::estimate(&s.in_use, Unit::Bytes), IN_USE);
     if let Some((peak, when)) = &s.peak {
         let peak = format::estimate(peak, Unit::Bytes);

@@ -13,11 +13,16 @@ struct Bench {
 }
 
 fn bench() -> Bench {
+    bench_of(Track::All)
+}
+
+fn bench_of(track: Track) -> Bench {
     let settings = Settings::from_builder(&Builder {
         interval_bytes: Some(1),
         nursery_bytes: 1000,
         phase_bytes: Some(0),
         memory_bytes: 2 << 20,
+        track,
         ..Builder::DEFAULT
     });
     let engine: &'static Engine = Box::leak(Box::new(Engine::with(&settings).unwrap()));
@@ -251,4 +256,79 @@ fn much_is_worked_off_in_several_passes() {
     b.ledger.pass();
     assert_eq!(b.ledger.totals().allocated.n, 1001);
     assert_eq!(b.ledger.totals().in_use.n, 501);
+}
+
+/// What is told of single blocks, in order: `a`, `p` or `d`, and the block.
+fn told(b: &mut Bench) -> Vec<(char, u64)> {
+    b.ledger.pass();
+    let told = b.ledger.events().iter().map(|event| match event {
+        Event::Alloc(e) => ('a', e.id().0),
+        Event::Promote(e) => ('p', e.id.0),
+        Event::Dealloc(e) => ('d', e.id.0),
+    });
+    told.collect()
+}
+
+#[test]
+fn of_promoted_blocks_alone_nothing_is_told_before_they_are_promoted() {
+    let mut b = bench_of(Track::Promoted);
+    let ids = [0x10, 0x20, 0x30].map(|at| b.alloc(at, 100));
+    b.free(0x10);
+    let major = b.alloc(0x40, 5000);
+    // The block that is major from birth has the cycle turn: two young ones survive.
+    let young = b.alloc(0x50, 100);
+    b.free(0x20);
+    assert_eq!(
+        told(&mut b),
+        [('a', ids[2]), ('p', ids[2]), ('a', major), ('a', ids[1]), ('p', ids[1]), ('d', ids[1])],
+        "what died young is nowhere, and what survived is whole"
+    );
+    // In use, allocated, minor, promoted.
+    assert_eq!(b.counts(), [2, 0, 0, 2]);
+    b.spend(1000);
+    assert_eq!(told(&mut b), [('a', young), ('p', young)]);
+    assert_eq!(b.counts(), [3, 0, 0, 3]);
+    for at in [0x30, 0x40, 0x50] {
+        b.free(at);
+    }
+    told(&mut b);
+    assert_eq!(b.counts()[0], 0);
+    assert_eq!(b.engine.tracker.live(), 0);
+}
+
+#[test]
+fn blocks_that_are_held_are_in_no_snapshot_and_are_thinned() {
+    let mut b = bench_of(Track::Promoted);
+    b.alloc(0x10, 100);
+    b.ledger.pass();
+    assert!(b.ledger.block(0).is_none());
+    let coarse = Interval::new(1 << 30).unwrap();
+    b.ledger.thin_to(coarse);
+    assert_eq!((b.engine.tracker.live(), b.counts()), (0, [0; 4]), "a hundred samples in 2³⁰");
+    b.alloc(0x10, 100);
+    b.ledger.pass();
+    b.spend(1000);
+    b.ledger.pass();
+    assert!(b.ledger.block(0).is_some_and(|block| !block.young && block.born_young));
+}
+
+#[test]
+fn of_allocations_alone_deaths_are_no_business() {
+    let mut b = bench_of(Track::Allocations);
+    let first = b.alloc(0x10, 100);
+    let second = b.alloc(0x20, 100);
+    // Before the books know of it, and after.
+    b.free(0x20);
+    assert_eq!(told(&mut b), [('a', first), ('d', first), ('a', second), ('d', second)]);
+    assert!(b.engine.tracker.take(0x10).is_none(), "it is an unknown block from here on");
+    b.spend(5000);
+    assert_eq!(b.counts(), [0, 2, 0, 0]);
+    assert_eq!(told(&mut b), []);
+    assert_eq!(b.engine.tracker.live(), 0);
+    // Their entries are free.
+    for round in 0..b.engine.tracker.room().0 + 10 {
+        b.alloc(0x10 + round * 16, 100);
+        b.ledger.pass();
+    }
+    assert_eq!(b.engine.tracker.lost(), 0);
 }

@@ -35,7 +35,8 @@ impl Ledger {
     }
 
     fn thin_block(&mut self, index: u32, to: Interval) {
-        let Some((b, _)) = self.engine.tracker.known_live(index) else { return };
+        let known = self.engine.tracker.known_live(index).map(|(b, _)| b);
+        let Some(b) = known.or_else(|| self.engine.tracker.held_live(index)) else { return };
         let keep = f64::from(b.interval) / f64::from(to.bytes());
         let n_samples = self.rng.thin(b.n_samples, keep);
         if keep >= 1.0 || n_samples == 0 && !self.engine.drop_block(index) {
@@ -44,7 +45,7 @@ impl Ledger {
         if n_samples > 0 {
             self.engine.tracker.set_samples(index, n_samples, to.bytes());
         }
-        if b.id < self.forget_before {
+        if b.id < self.forget_before || known.is_none() {
             return;
         }
         let record = self.record(b.stack);

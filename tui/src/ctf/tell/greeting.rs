@@ -65,6 +65,7 @@ pub(super) fn hello(info: &Info, measures: &Measures) -> Hello {
         nursery_bytes: words.saturating_mul(measures.word_bytes),
         phase_bytes: 0,
         max_young_bytes: MOST_YOUNG_WORDS * measures.word_bytes,
+        track: heaptop_protocol::message::Track::All,
         depth: DEPTH as u32,
         memory_bound_bytes: 0,
         notices: notices(info, measures),

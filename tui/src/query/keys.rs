@@ -129,16 +129,14 @@ impl<'a> Keys<'a> {
 /// By row, the bytes in use that go through functions; empty where rows are none.
 fn through(numbers: &Numbers<'_>, rows: &Rows<'_>) -> Vec<f64> {
     let Some(functions) = rows.functions() else { return Vec::new() };
-    let mut cum = vec![0.0; functions.classes.len()];
     let book = numbers.session().book();
     let values: Vec<f64> = (0..book.stacks().len() as u32)
         .map(|stack| numbers.stack(stack).in_use.bytes.sum)
         .collect();
-    let stacks = (0..).zip(&values).filter(|(_, value)| **value > 0.0).map(|(stack, _)| stack);
-    functions.through(book, stacks, |stack, class| {
-        cum[class as usize] += values[stack as usize];
-    });
-    cum
+    let of_class = |class| -> f64 {
+        functions.through(book, class).iter().map(|&stack| values[stack as usize]).sum()
+    };
+    (0..functions.classes.len() as u32).map(of_class).collect()
 }
 
 /// What [`estimate::bytes`] shows; where that is the value, without the work for

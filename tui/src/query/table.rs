@@ -207,21 +207,13 @@ impl<'a> Callsites<'a> {
     /// What goes through functions, of those that are shown.
     fn add_cum(&self, picked: &[u32], sums: &mut [Sums]) {
         let Some(functions) = self.rows.functions() else { return };
-        let mut place_of = vec![None; functions.classes.len()];
-        for (place, row) in picked.iter().enumerate() {
-            place_of[*row as usize] = Some(place);
-            sums[place].cum = Some(Total::default());
-        }
         let book = self.session().book();
-        let stacks =
-            (0..book.stacks().len() as u32).filter(|&stack| self.numbers.stack(stack).in_use.n > 0);
-        functions.through(book, stacks, |stack, class| {
-            if let Some(place) = place_of[class as usize]
-                && let Some(cum) = &mut sums[place].cum
-            {
+        for (row, sums) in picked.iter().zip(sums) {
+            let cum = sums.cum.get_or_insert_default();
+            for &stack in functions.through(book, *row) {
                 cum.merge(&self.numbers.stack(stack).in_use);
             }
-        });
+        }
     }
 
     fn session(&self) -> &'a Session {

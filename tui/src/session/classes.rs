@@ -86,12 +86,11 @@ impl Session {
                 return (lives.lifetime, lives.mean);
             }
         }
-        let mut coming = match known {
-            Some(_) => state.coming.remove(&class).unwrap_or_default(),
-            None => {
-                table.clear();
-                Coming { groups: 0, table: std::mem::take(table) }
-            }
+        let mut coming = if known.is_some() {
+            state.coming.remove(&class).unwrap_or_default()
+        } else {
+            table.clear();
+            Coming { groups: 0, table: std::mem::take(table) }
         };
         for &group in &groups[coming.groups..] {
             let stacks = self.book.groups().group(group).stacks();

@@ -6,7 +6,7 @@
 //! together as they age, so a callstack with millions of old blocks has a few
 //! dozen.
 
-use super::estimate::survival::{Mass, Table, bucket};
+use super::estimate::survival::{BUCKETS, Mass, Table, bucket};
 
 /// Slots of births may be this wide, in nanoseconds, whatever their age.
 const NARROWEST_NS: u64 = 1 << 20;
@@ -34,6 +34,10 @@ impl ByAge {
 
     /// A turn at an age in this bucket.
     fn add_at(&mut self, turn: Turn, bucket: u16, w: f64) {
+        self.of(bucket, turn).add(w);
+    }
+
+    fn of(&mut self, bucket: u16, turn: Turn) -> &mut Mass {
         let place = (bucket, turn);
         let at = match self.0.binary_search_by_key(&place, |(place, _)| *place) {
             Ok(at) => at,
@@ -42,7 +46,7 @@ impl ByAge {
                 at
             }
         };
-        self.0[at].1.add(w);
+        &mut self.0[at].1
     }
 
     fn add_masses_to(&self, table: &mut Table) {
@@ -80,6 +84,53 @@ impl Ages {
         self.turns.add_masses_to(table);
         table.n_deaths += self.n_deaths;
         table.n_blocks += self.n_blocks;
+    }
+}
+
+/// The same of few classes, as a field of all ages: nothing is searched for.
+#[derive(Debug)]
+pub struct Field {
+    /// By class, bucket and turn, in this order.
+    masses: Vec<Mass>,
+    counts: Vec<(u64, u64)>,
+}
+
+const TURNS: usize = 3;
+
+impl Field {
+    /// Of so many classes, without any block.
+    #[must_use]
+    pub fn new(classes: usize) -> Self {
+        let masses = vec![Mass::default(); classes * BUCKETS * TURNS];
+        Self { masses, counts: vec![(0, 0); classes] }
+    }
+
+    /// As [`Ages::add`], to one class.
+    pub fn add(&mut self, class: u32, entry: Option<u16>, (turn, bucket): (Turn, u16), w: f64) {
+        let Some((n_deaths, n_blocks)) = self.counts.get_mut(class as usize) else { return };
+        *n_deaths += u64::from(turn == Turn::Death);
+        *n_blocks += 1;
+        let place = |bucket: u16, turn: Turn| {
+            let bucket = usize::from(bucket).min(BUCKETS - 1);
+            (class as usize * BUCKETS + bucket) * TURNS + turn as usize
+        };
+        if let Some(entry) = entry {
+            self.masses[place(entry, Turn::Entry)].add(w);
+        }
+        self.masses[place(bucket, turn)].add(w);
+    }
+
+    /// Adds each class to its own.
+    pub fn add_to(&self, classes: &mut [Ages]) {
+        let fields = self.masses.chunks_exact(BUCKETS * TURNS).zip(&self.counts);
+        for (ages, (masses, (n_deaths, n_blocks))) in classes.iter_mut().zip(fields) {
+            ages.n_deaths += n_deaths;
+            ages.n_blocks += n_blocks;
+            for (at, mass) in masses.iter().enumerate().filter(|(_, mass)| mass.w > 0.0) {
+                let turn = [Turn::Death, Turn::Entry, Turn::Loss][at % TURNS];
+                ages.turns.of((at / TURNS) as u16, turn).merge(*mass);
+            }
+        }
     }
 }
 
@@ -183,5 +234,28 @@ impl Lifetimes {
         }
         table.n_deaths += self.n_deaths;
         table.n_blocks += self.n_blocks;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A field of all ages says what is said one by one.
+    #[test]
+    fn a_field_is_what_is_added_one_by_one() {
+        let (mut field, mut one_by_one) = (Field::new(3), vec![Ages::default(); 3]);
+        let turns = [Turn::Death, Turn::Entry, Turn::Loss];
+        for i in 0..500u64 {
+            let (class, turn) = ((i % 3) as u32, turns[(i % 2) as usize * 2]);
+            let (bucket, w) = ((i * i % BUCKETS as u64) as u16, (1 + i % 8) as f64);
+            let entry = (i % 5 == 0).then_some(bucket / 2);
+            field.add(class, entry, (turn, bucket), w);
+            one_by_one[class as usize].add(entry, (turn, bucket), w);
+        }
+        field.add(3, None, (Turn::Death, 1), 1.0);
+        let mut ages = vec![Ages::default(); 3];
+        field.add_to(&mut ages);
+        assert_eq!(format!("{ages:?}"), format!("{one_by_one:?}"));
     }
 }

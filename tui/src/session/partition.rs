@@ -11,7 +11,7 @@ use crate::query::{Label, NodeKey};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What callsites are put together by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,6 +42,16 @@ pub struct Partition {
     pub classes: Vec<Class>,
     /// Of functions: by node, its class.
     of_node: Vec<u32>,
+    /// Of functions: who goes through them, made when somebody asks.
+    passing: OnceLock<Passing>,
+}
+
+/// By class, the callstacks that go through it, side by side.
+#[derive(Debug, Default)]
+struct Passing {
+    /// Where a class' callstacks begin; one more than there are classes.
+    begins: Vec<u32>,
+    stacks: Vec<u32>,
 }
 
 /// The last one.
@@ -108,16 +118,34 @@ impl Partition {
         making.partition
     }
 
-    /// Tells of each of the `stacks` which functions it goes through, each once.
-    pub fn through(
-        &self,
-        book: &Book,
-        stacks: impl Iterator<Item = u32>,
-        mut one: impl FnMut(u32, u32),
-    ) {
+    /// The callstacks that go through a class of functions, each once, in order.
+    pub fn through(&self, book: &Book, class: u32) -> &[u32] {
+        let Passing { begins, stacks } = self.passing.get_or_init(|| self.passing(book));
+        let place = |class: usize| begins.get(class).map_or(stacks.len(), |at| *at as usize);
+        &stacks[place(class as usize)..place(class as usize + 1)]
+    }
+
+    fn passing(&self, book: &Book) -> Passing {
+        let mut begins = vec![0u32; self.classes.len() + 1];
+        self.each_passing(book, |_, class| begins[class as usize + 1] += 1);
+        for class in 1..begins.len() {
+            begins[class] += begins[class - 1];
+        }
+        let mut next = begins.clone();
+        let mut stacks = vec![0; begins.last().map_or(0, |all| *all as usize)];
+        self.each_passing(book, |stack, class| {
+            let place = &mut next[class as usize];
+            stacks[*place as usize] = stack;
+            *place += 1;
+        });
+        Passing { begins, stacks }
+    }
+
+    /// Tells of each callstack which functions it goes through, each once.
+    fn each_passing(&self, book: &Book, mut one: impl FnMut(u32, u32)) {
         let mut seen = vec![u32::MAX; self.classes.len()];
-        for stack in stacks {
-            for &node in &book.stacks()[stack as usize].path {
+        for (stack, of) in (0..).zip(book.stacks()) {
+            for &node in &of.path {
                 let class = self.of_node.get(node as usize).copied().unwrap_or(u32::MAX);
                 let Some(seen) = seen.get_mut(class as usize) else { continue };
                 if std::mem::replace(seen, stack) != stack {

@@ -113,7 +113,9 @@ impl Session {
         let mut state = self.recent();
         state.born.go_on(steps, lately, changes, |known, total| known.merge(&total));
         for (_, groups) in &state.born.steps {
-            groups.iter().for_each(|(group, total)| each(*group, total));
+            for (group, total) in groups {
+                each(*group, total);
+            }
         }
         for stack in lately.since(steps.current()) {
             let group = self.group_of(stack);
@@ -137,7 +139,9 @@ impl Session {
         state.grown.go_on(steps, lately, changes, |known, bytes| *known += bytes);
         let place = |step: u32| (step - steps.oldest()) as usize;
         for (step, groups) in &state.grown.steps {
-            groups.iter().for_each(|(group, bytes)| each(place(*step), *group, *bytes));
+            for (group, bytes) in groups {
+                each(place(*step), *group, *bytes);
+            }
         }
         for stack in lately.since(steps.current()) {
             let group = self.group_of(stack);

@@ -5,8 +5,11 @@ use super::by::{By, Classes};
 use super::weights::Weights;
 use super::{Session, When};
 use crate::session::estimate::survival::bucket;
-use crate::session::lifetimes::{Ages, Turn};
+use crate::session::lifetimes::{Ages, Field, Turn};
 use crate::session::lives::{End, Life, Lives};
+
+/// Of so many classes there is a field of all ages while they are added up: 23 KiB each.
+const FEW: usize = 128;
 
 /// A block, as far as curves follow it.
 pub struct Followed {
@@ -35,9 +38,15 @@ pub fn of(session: &Session, bounds: &Bounds, by: By) -> Vec<Ages> {
         return groups;
     }
     let mut weights = Weights::new();
+    let few = if groups.len() <= FEW { groups.len() } else { 0 };
+    let mut field = Field::new(few);
     let mut follow = |class: Option<u32>, followed: &Followed| {
-        if let Some(group) = class.and_then(|class| groups.get_mut(class as usize)) {
-            add(group, bounds, &session.lives, followed);
+        let Some(class) = class else { return };
+        let Some((entry, turn)) = turns(bounds, &session.lives, followed) else { return };
+        if few > 0 {
+            field.add(class, entry, turn, followed.w);
+        } else if let Some(group) = groups.get_mut(class as usize) {
+            group.add(entry, turn, followed.w);
         }
     };
     let chunks = settled.map_or(0, |settled| settled.chunks);
@@ -59,18 +68,27 @@ pub fn of(session: &Session, bounds: &Bounds, by: By) -> Vec<Ages> {
             );
         }
     }
+    field.add_to(&mut groups);
     groups
 }
 
 /// Adds a block to its group's.
 pub fn add(ages: &mut Ages, bounds: &Bounds, lives: &Lives, one: &Followed) {
+    if let Some((entry, turn)) = turns(bounds, lives, one) {
+        ages.add(entry, turn, one.w);
+    }
+}
+
+/// Where a block's way begins, if not at its birth, and how and where it ends; `None` where
+/// none of it lies in the stretch of time.
+fn turns(bounds: &Bounds, lives: &Lives, one: &Followed) -> Option<(Option<u16>, (Turn, u16))> {
     let born = one.born_us;
     let seen = lives.first_seen(one.listed, born).map_or(born, |seen| seen.time_ns / 1000);
     let since = lives.since().map_or(0, |since| since.time_ns / 1000);
     let from = seen.max(bounds.followed_us).max(if born < since { since } else { 0 });
     let until = one.end.map_or(u64::MAX, |(ended, ..)| ended).min(bounds.end_us);
     if from > until || from == until && from > born {
-        return;
+        return None;
     }
     let at_age = |us: u64| bucket((us - born).saturating_mul(1000));
     let (turn, leaves) = match one.end {
@@ -79,5 +97,5 @@ pub fn add(ages: &mut Ages, bounds: &Bounds, lives: &Lives, one: &Followed) {
         _ => (Turn::Loss, at_age(bounds.end_us)),
     };
     let entry = (from > born).then(|| at_age(from).min(leaves));
-    ages.add(entry, (turn, leaves), one.w);
+    Some((entry, (turn, leaves)))
 }

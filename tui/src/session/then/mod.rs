@@ -44,13 +44,13 @@ mod totals;
 mod trend;
 pub(super) mod weights;
 
-use super::Session;
 use super::estimate::Sight;
 use super::estimate::family;
 use super::estimate::survival::Table;
 use super::figures::Lifetime;
 use super::lifetimes::Ages;
 use super::when::When;
+use super::{Connection, Session};
 use bounds::Bounds;
 use by::By;
 use heaptop_protocol::ids::ThreadId;
@@ -70,6 +70,11 @@ const KEPT: usize = 2;
 /// What costs a pass and is asked for with every drawing is made anew so often at most, in
 /// nanoseconds of the target's time.
 const LATELY_NS: u64 = 1_000_000_000;
+/// What else of it costs a pass, lifetimes and then trends, follows so much later each: one
+/// pass after the other, each with a drawing of its own. Until then those of the answer
+/// before stand.
+const PART_NS: u64 = 200_000_000;
+const PARTS: u64 = 2;
 
 static NOTHING: LazyLock<Totals> = LazyLock::new(Totals::default);
 
@@ -94,6 +99,8 @@ struct Lately {
     by: By,
     classes: u64,
     made_ns: u64,
+    /// How many of its [`PARTS`] are its own.
+    own: u64,
 }
 
 /// The last answers.
@@ -111,9 +118,9 @@ pub(super) struct Kept {
 pub struct Then {
     by: By,
     bounds: Bounds,
-    sets: Sets,
-    lives: OnceLock<Vec<Ages>>,
-    trend: OnceLock<Trend>,
+    sets: Arc<Sets>,
+    lives: OnceLock<Arc<Vec<Ages>>>,
+    trend: OnceLock<Arc<Trend>>,
     grew: OnceLock<Vec<bool>>,
     old: Mutex<Option<Old>>,
     born: Mutex<Option<Born>>,
@@ -210,24 +217,38 @@ impl Session {
     pub fn lately(&self, from_ns: Option<u64>, by: By) -> Arc<Then> {
         let now_ns = self.now_ns;
         let classes = self.classes_revision(by);
-        let wanted = Lately { from_ns, by, classes, made_ns: now_ns };
+        // There may be no other look at a target that is gone.
+        let gone = matches!(self.connection, Connection::Lost(_) | Connection::Ended(_));
         let same = |known: &Lately| (known.from_ns, known.by) == (from_ns, by);
         let mut kept = self.then.lately.borrow_mut();
         let good = |known: &Lately| {
-            same(known)
-                && known.classes == wanted.classes
-                && (known.made_ns..known.made_ns.saturating_add(LATELY_NS)).contains(&now_ns)
+            let again = known.made_ns.saturating_add(if gone { 1 } else { LATELY_NS });
+            same(known) && known.classes == classes && (known.made_ns..again).contains(&now_ns)
         };
-        if let Some((_, then)) = kept.iter().find(|(known, _)| good(known)) {
+        if let Some((known, then)) = kept.iter_mut().find(|(known, _)| good(known)) {
+            let passed = (now_ns - known.made_ns) / PART_NS;
+            let due = if gone { PARTS } else { passed.min(PARTS) };
+            if known.own < due {
+                *then = Arc::new(then.with_parts(|part| part < known.own || due <= part));
+                known.own = due;
+            }
             return Arc::clone(then);
         }
-        let then = Arc::new(match from_ns {
+        let mut then = match from_ns {
             Some(from_ns) => Then::since(self, from_ns.min(now_ns), by),
             None => Then::new(self, When::At(now_ns), by),
-        });
+        };
+        let mut own = PARTS;
+        let before = kept.iter().find(|(known, _)| same(known) && known.classes == classes);
+        if let Some((_, before)) = before.filter(|(known, _)| known.own == PARTS && !gone) {
+            (then.lives, then.trend) = (before.lives.clone(), before.trend.clone());
+            own = 0;
+        }
+        let then = Arc::new(then);
         kept.retain(|(known, _)| !same(known));
         kept.truncate(KEPT - 1);
-        kept.insert(0, (wanted, Arc::clone(&then)));
+        let known = Lately { from_ns, by, classes, made_ns: now_ns, own };
+        kept.insert(0, (known, Arc::clone(&then)));
         then
     }
 }
@@ -248,9 +269,26 @@ impl Then {
     }
 
     fn made(bounds: Bounds, sets: Sets, by: By) -> Self {
+        let sets = Arc::new(sets);
         let (lives, trend, grew) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let (old, born) = (Mutex::new(None), Mutex::new(None));
         Self { by, bounds, sets, lives, trend, grew, old, born }
+    }
+
+    /// The same, with those of its parts that are kept; others are made when they are asked
+    /// for, as of the same moment.
+    fn with_parts(&self, keep: impl Fn(u64) -> bool) -> Self {
+        let (lives, trend) = (self.lives.clone(), self.trend.clone());
+        Self {
+            by: self.by,
+            bounds: self.bounds,
+            sets: Arc::clone(&self.sets),
+            lives: if keep(0) { lives } else { OnceLock::new() },
+            trend: if keep(1) { trend } else { OnceLock::new() },
+            grew: self.grew.clone(),
+            old: Mutex::new(None),
+            born: Mutex::new(None),
+        }
     }
 
     /// By group, whether it grew with evidence: of all that are said to have, the chance
@@ -451,7 +489,7 @@ impl Then {
 
     /// Fills `table` with the lives of some groups together.
     pub fn ages_of(&self, session: &Session, groups: impl Iterator<Item = u32>, table: &mut Table) {
-        let lives = self.lives.get_or_init(|| ages::of(session, &self.bounds, self.by));
+        let lives = self.lives.get_or_init(|| ages::of(session, &self.bounds, self.by).into());
         table.clear();
         groups.filter_map(|group| lives.get(group as usize)).for_each(|ages| ages.add_to(table));
     }
@@ -460,13 +498,13 @@ impl Then {
     /// oldest first.
     #[must_use]
     pub fn trend(&self, session: &Session, group: Option<u32>) -> Vec<f64> {
-        let trend = self.trend.get_or_init(|| Trend::of(session, &self.bounds, self.by));
+        let trend = self.trend.get_or_init(|| Trend::of(session, &self.bounds, self.by).into());
         group.map_or_else(|| trend.whole(), |group| trend.group(group).to_vec())
     }
 
     /// How many steps of the trend there are.
     #[must_use]
     pub fn trend_steps(&self, session: &Session) -> usize {
-        self.trend.get_or_init(|| Trend::of(session, &self.bounds, self.by)).steps()
+        self.trend.get_or_init(|| Trend::of(session, &self.bounds, self.by).into()).steps()
     }
 }

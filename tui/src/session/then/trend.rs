@@ -17,6 +17,15 @@ pub struct Trend {
     growth: Vec<f64>,
 }
 
+/// Which of `steps` equal parts of `length` a moment after its beginning falls into. Long
+/// division costs more than all else here, and is for lengths that hardly any session has.
+fn part(since: u64, steps: usize, length: u64) -> usize {
+    match since.checked_mul(steps as u64) {
+        Some(parts) => (parts / length) as usize,
+        None => (u128::from(since) * steps as u128 / u128::from(length)) as usize,
+    }
+}
+
 /// Bytes in use of all together at `steps` equal steps from after `from_ns` until
 /// `to_ns`.
 pub fn over_time(session: &Session, from_ns: u64, to_ns: u64, steps: usize) -> Vec<f64> {
@@ -31,7 +40,7 @@ pub fn over_time(session: &Session, from_ns: u64, to_ns: u64, steps: usize) -> V
     let mut change = |us: u64, by: f64| {
         let step = match us.checked_sub(begin + 1) {
             _ if us > end => return,
-            Some(since) => (u128::from(since) * steps as u128 / u128::from(length)) as usize + 1,
+            Some(since) => part(since, steps, length) + 1,
             None => 0,
         };
         changes[step.min(steps)] += by;
@@ -69,9 +78,8 @@ impl Trend {
         let mut change = |us: u64, class: Option<u32>, by: f64| {
             let within = bounds.trend_us < us && us <= bounds.end_us;
             if let (true, Some(group)) = (within, class) {
-                let step =
-                    u128::from(us - bounds.trend_us - 1) * steps as u128 / u128::from(length);
-                trend.growth[group as usize * steps + step as usize] += by;
+                let step = part(us - bounds.trend_us - 1, steps, length);
+                trend.growth[group as usize * steps + step] += by;
             }
         };
         for life in session.lives.within(0, bounds.trend_us, bounds.end_us) {

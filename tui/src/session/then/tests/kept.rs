@@ -115,3 +115,46 @@ fn who_was_there_before_enters_lifetimes_late() {
     let early = total(&f.session, When::At(begin + 500 * MS)).lifetime;
     assert!(!matches!(early, Lifetime::Median { .. }), "{early:?}");
 }
+
+/// Passes of the present are made one after the other. Until a part has its turn that of
+/// the answer before stands; then all are of one moment.
+#[test]
+fn parts_of_the_present_follow_each_other() {
+    use crate::session::estimate::survival::Table;
+    let mut f = Fixture::new(1);
+    let stack = f.stack(&["main", "a"]);
+    f.pass(1.0);
+    let live = |f: &mut Fixture, n: u64| {
+        for _ in 0..n {
+            f.time_ns += MS;
+            let id = f.alloc(stack, 8);
+            f.time_ns += MS;
+            f.free(id);
+        }
+        f.time_ns += MS;
+        f.alloc(stack, 8);
+    };
+    let ask = |f: &Fixture| {
+        let then = f.session.lately(None, By::Size);
+        let mut table = Table::default();
+        then.ages_of(&f.session, 0..then.classes() as u32, &mut table);
+        let grown: f64 = then.trend(&f.session, None).iter().sum();
+        (then.whole().allocated.n, table.n_deaths, grown)
+    };
+    live(&mut f, 10);
+    f.pass(1.0);
+    assert_eq!(ask(&f), (11, 10, 8.0));
+    live(&mut f, 20);
+    f.pass(1.0);
+    assert_eq!(ask(&f), (32, 10, 8.0), "the rest is of before");
+    live(&mut f, 5);
+    f.pass(0.2);
+    assert_eq!(ask(&f), (32, 30, 8.0), "as of the same moment");
+    f.pass(0.2);
+    assert_eq!(ask(&f), (32, 30, 16.0));
+    f.pass(1.0);
+    assert_eq!(ask(&f), (38, 30, 16.0));
+    // Who is gone is looked at once.
+    f.session.apply(Input::Connection(Connection::Ended("it is".into())));
+    assert_eq!(ask(&f), (38, 35, 24.0));
+}

@@ -18,9 +18,9 @@ use ratatui::text::{Line, Span};
 use super::format::{self, Rounding, Unit};
 use super::layout::{self, Fields, Placed, Wanted};
 use super::{Parts, list_row, names, text};
-use crate::app::leaks::{Leaks, Reached};
+use crate::app::leaks::Leaks;
 use crate::app::{App, Reading};
-use crate::query::{Generation, LeakColumn, LeakFigures, Leaks as Answer, When};
+use crate::query::{Generation, LeakColumn, LeakFigures, Leaks as Answer, Reached, When};
 use crate::session::estimate::forecast::Forecast;
 use crate::session::figures::Change;
 
@@ -295,7 +295,9 @@ fn time(forecast: &Forecast) -> [String; 2] {
     [format!("{value} ({} to {})", of(forecast.low), of(forecast.high)), value]
 }
 
-fn limit_of(limit: &Reached) -> Vec<String> {
+/// A limit, and when it is reached, in words, the longest first.
+#[must_use]
+pub fn limit_of(limit: &Reached) -> Vec<String> {
     let [name, of] = limit.bound.names();
     let most = format::bytes(limit.most as f64, 3, Rounding::Nearest);
     let Some(forecast) = &limit.forecast else {

@@ -325,16 +325,18 @@ fn leaks(session: &Session, asked: &Asked) -> Report {
     let rows = leaks.rows.iter().map(row).collect();
     let total = [sum().to_vec(), cells(&leaks.total)].concat();
     let mut report = made(session, asked, columns, rows, Some(total), leaks.len);
-    report.notes.extend(about_leaks(asked, &leaks, mark.map(|mark| &*mark.label)));
+    let recorded = *session.connection() != Connection::Connected;
+    report.notes.extend(about_leaks(asked, &leaks, mark.map(|mark| &*mark.label), recorded));
     report
 }
 
 /// What old, growth and generations are of, and the forecast.
-fn about_leaks(asked: &Asked, leaks: &Leaks, mark: Option<&str>) -> Vec<String> {
+fn about_leaks(asked: &Asked, leaks: &Leaks, mark: Option<&str>, recorded: bool) -> Vec<String> {
     use super::text::elapsed;
     let since = match (asked.when, mark) {
         (When::Range { .. }, _) => String::new(),
         (_, Some(mark)) => format!(" (since “{mark}”)"),
+        (_, None) if recorded => " (since the recording began)".to_owned(),
         (_, None) => " (since heaptop came)".to_owned(),
     };
     let mut notes = vec![format!(

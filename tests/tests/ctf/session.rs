@@ -3,7 +3,8 @@
 use crate::craft::{Craft, Packet, START, miss};
 use crate::{converted, decoder, sample};
 use heaptop::ctf::tell;
-use heaptop::query::{self, Question};
+use heaptop::query::{self, Question, When};
+use heaptop::session::figures::{Followed, Ratio};
 use heaptop::session::{Connection, Session};
 use heaptop::source::tell::{Progress, Tell};
 use heaptop::source::{SourceEvent, State};
@@ -251,4 +252,38 @@ fn what_is_damaged_is_heard_as_far_as_it_is_sound() {
     let Connection::Ended(how) = session.connection() else { panic!("it has an end") };
     assert!(how.starts_with("nothing of the trace is sound: at byte 623"), "{how}");
     assert!(tell(Cursor::new(b"no trace".to_vec()), 8).is_err());
+}
+
+/// What lives say of promotion is what the trace's totals say, to the byte; a larger minor
+/// heap promotes no more, and less the larger it is: who died after a few collections
+/// would have seen fewer of them.
+#[test]
+fn promotion_is_the_same_by_lives_and_by_totals() {
+    let mut fell = 0;
+    for name in ["garbage-413-1e4.ctf", "ext-530head-1e3.ctf", "multidomain-530-begin.ctf"] {
+        let session = heard(told(&sample(name)));
+        let own_bytes = session.hello().unwrap().nursery_bytes;
+        let list = query::promotion(&session, "", When::Now, 1000);
+        let rows = list.rows.iter().map(|row| (Some(row.key), &row.figures));
+        for (key, figures) in rows.chain([(None, &list.total)]) {
+            let lives = query::survival(&session, key, When::Now).unwrap();
+            let (Ratio::Interval { value, .. }, Ratio::Interval { value: by_lives, high, .. }) =
+                (figures.promoted, lives.own)
+            else {
+                panic!("{name}: {key:?} {:?} {:?}", figures.promoted, lives.own)
+            };
+            assert!((value - by_lives).abs() < 1e-9, "{name}: {key:?}: {value} and {by_lives}");
+            assert_eq!(lives.at(own_bytes / 2), Followed::Unknown);
+            let mut most = high;
+            for times in [2, 4, 16, 64, 256] {
+                let Followed::Bounds { low, high, .. } = lives.at(own_bytes * times) else {
+                    panic!("{name}: {:?}", lives.at(own_bytes * times))
+                };
+                assert!(low <= high && high <= most + 1e-9, "{name} {times}: {high} of {most}");
+                most = high;
+            }
+            fell += usize::from(most < high * 0.9);
+        }
+    }
+    assert!(fell > 0, "the bound from above is one: {fell}");
 }

@@ -1,7 +1,8 @@
 //! `heaptop report` and `heaptop export` of a running target: the figures hold the
 //! demo's own counters, and what cannot be is a sentence.
 
-use crate::demo;
+use crate::{demo, recordings};
+use heaptop_tests::deadline::{Deadline, poll};
 use heaptop_tests::run::{Ended, Run};
 use heaptop_tests::target::Target;
 use heaptop_tests::truth::Truths;
@@ -122,4 +123,80 @@ fn a_reader_that_goes_is_no_error() {
         .expect("bash runs");
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "0");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+/// What the program tells of its course, of a recording: phases and marks in their order,
+/// memory outside the heap, and any table of one phase alone.
+#[test]
+fn a_program_that_tells_of_its_course_is_reported_by_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("course.heaptop");
+    let mut target = Target::start("fixture-course", &[], &[]);
+    target.wait_for("ready");
+    let recorder = recordings::record(&target, &path);
+    recordings::synced(&path);
+    for _ in 0..5 {
+        target.say("go");
+        target.wait_for("quiet");
+    }
+    let told = poll(Deadline::default(), || {
+        let (_, session, _) = recordings::told(&path);
+        let over = session.phases().last().is_some_and(|phase| phase.to_ns.is_some());
+        (session.phases().len() == 2 && over).then_some(())
+    });
+    assert!(told.is_some(), "both phases are recorded");
+    recordings::end(recorder, libc::SIGINT);
+    let file = path.to_str().expect("a path in plain text");
+    let json = |args: &[&str]| -> serde_json::Value {
+        let args = [&["report", file, "--format", "json", "--top", "1000"], args].concat();
+        serde_json::from_str(&succeeds(&target, &args)).expect("it is JSON")
+    };
+    let rows = |json: &serde_json::Value| json["rows"].as_array().expect("rows").clone();
+
+    let course = json(&["--view", "course"]);
+    let told: Vec<(String, String)> = rows(&course)
+        .iter()
+        .map(|row| ["name", "kind"].map(|of| row[of].as_str().unwrap_or("").to_owned()))
+        .map(|[name, kind]| (name, kind))
+        .collect();
+    let want = [("load", "phase"), ("warm", "mark"), ("serve", "phase")];
+    assert_eq!(told, want.map(|(name, kind)| (name.to_owned(), kind.to_owned())));
+    let ns = |row: usize, of: &str| rows(&course)[row][of].as_u64().expect("a time");
+    assert!(ns(0, "from_ns") < ns(1, "from_ns") && ns(1, "from_ns") <= ns(2, "from_ns"));
+    assert_eq!(ns(0, "to_ns"), ns(2, "from_ns"), "a phase lasts until the next one");
+    assert!(ns(2, "clock_bytes") >= ns(0, "clock_bytes") + 100 * 1024);
+    assert!(course["notes"].to_string().contains("the program says it is: shard 7"), "{course}");
+    assert_eq!(rows(&json(&["--view", "course", "--filter", "war"])).len(), 1);
+
+    let external = json(&["--view", "external"]);
+    let of = |json: &serde_json::Value, name: &str, figure: &str| {
+        let row = rows(json)
+            .into_iter()
+            .find(|row| row["function"].as_str().is_some_and(|function| function.ends_with(name)));
+        row.and_then(|row| row[figure]["value"].as_f64())
+    };
+    assert_eq!(rows(&external).len(), 2, "{external}");
+    assert_eq!(of(&external, "[external: gpu]", "in_use_bytes"), Some(1_048_576.0));
+    assert_eq!(of(&external, "[external: pool]", "in_use_bytes"), Some(0.0));
+    assert_eq!(of(&external, "[external: pool]", "allocated_bytes"), Some(65_536.0));
+    let gpu = json(&["--view", "external", "--filter", "gpu"]);
+    assert_eq!((rows(&gpu).len(), &gpu["total"]), (1, &serde_json::Value::Null));
+
+    // Of one phase alone: what was born in it, and what is in use at its end.
+    let [load, serve] = ["load", "serve"].map(|phase| json(&["--phase", phase]));
+    assert_eq!(of(&load, "in_load", "allocated_bytes"), Some(102_400.0));
+    assert_eq!(of(&load, "in_serve", "allocated_bytes").unwrap_or(0.0), 0.0);
+    assert_eq!(of(&serve, "in_load", "allocated_bytes"), Some(0.0));
+    assert_eq!(of(&serve, "in_load", "in_use_bytes"), Some(102_400.0));
+    assert_eq!(of(&serve, "in_serve", "allocated_bytes"), Some(102_400.0));
+    assert_eq!(of(&serve, "in_serve", "in_use_bytes"), Some(20_480.0));
+    let grown = json(&["--view", "leaks", "--phase", "serve"]);
+    assert_eq!(of(&grown, "in_serve", "growth_bytes"), Some(20_480.0));
+    let folded = ["export", file, "--format", "folded", "--phase", "load", "--metric"];
+    let folded = succeeds(&target, &[&folded[..], &["allocated-bytes", "-o", "-"]].concat());
+    assert!(folded.contains("in_load") && !folded.contains("in_serve"), "{folded}");
+    let ended = heaptop(&target, &["report", file, "--phase", "laod"]);
+    assert_eq!(ended.status.code(), Some(2));
+    let sentence = "laod is no phase of the program's: the last are serve, load";
+    assert!(ended.stderr.contains(sentence), "{}", ended.stderr);
 }

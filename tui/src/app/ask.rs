@@ -1,6 +1,5 @@
 //! What is asked of the session: the content of the screens, and of exports.
 
-use super::base::AUTOMATIC;
 use super::keys::Place;
 use super::summary::{Live, Summary};
 use super::{App, Callers, Effect, Screen, keys, tree};
@@ -25,7 +24,7 @@ impl App {
         if live != self.live {
             // All viewers are told of a mark, and nobody of those before he came.
             if let Some((label, minutes)) = live.news_after(&self.live)
-                && label != AUTOMATIC
+                && label != query::AUTOMATIC
                 && live.trouble(None).is_none()
             {
                 let when = format::uptime(minutes);

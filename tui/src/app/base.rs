@@ -2,12 +2,9 @@
 //! came, or a mark that was chosen.
 
 use super::App;
-use crate::query::Column;
+use crate::query::{self, Column};
 use crate::session::Session;
 use crate::view::{self, format};
-
-/// The name of marks that are made by the clock.
-pub const AUTOMATIC: &str = "auto";
 
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,7 +25,7 @@ impl GrowthBase {
         let (from, _) = session.span()?;
         let marks = || session.marks().iter().rev().filter(|mark| mark.at.time_ns >= from);
         let found = match self {
-            Self::Last => marks().find(|mark| mark.label != AUTOMATIC),
+            Self::Last => query::last_mark(session),
             Self::Came => None,
             Self::Mark(at) => marks().find(|mark| mark.at.time_ns == at),
         };

@@ -1,13 +1,11 @@
 //! The leaks screen: what it remembers, what it asks, and what limits growth.
 
-use super::base::AUTOMATIC;
 use super::cursor::Cursor;
 use super::screens::Screen;
 use super::{App, Effect};
-use crate::query::{LeakColumn, LeakFigures, LeakList, LeakRow, Leaks as Answer};
-use crate::query::{NodeKey, Sorted, When};
+use crate::query::{self, AUTOMATIC, LeakColumn, LeakList, LeakRow, Leaks as Answer};
+use crate::query::{NodeKey, Reached, Sorted, When};
 use crate::session::Session;
-use crate::session::estimate::forecast::{Forecast, forecast};
 use crate::session::figures::{Change, Estimate};
 use crate::system::Memory;
 use heaptop_protocol::message::SetMark;
@@ -43,46 +41,6 @@ pub(super) struct Automatic {
     minutes: u64,
     /// When the last one was asked for.
     asked_ns: u64,
-}
-
-/// Which limit growth comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
-    /// One that the user has set, of bytes in use.
-    Set,
-    /// The control group's, of the resident memory of all in it.
-    Group,
-    /// `RLIMIT_AS`, of address space.
-    Space,
-    /// `RLIMIT_DATA`, of data.
-    Data,
-    /// What the machine can still give.
-    Machine,
-}
-
-impl Bound {
-    /// What it is, and what it speaks of.
-    #[must_use]
-    pub const fn names(self) -> [&'static str; 2] {
-        match self {
-            Self::Set => ["the limit that was set", "in use"],
-            Self::Group => ["cgroup memory.max", "RSS"],
-            Self::Space => ["RLIMIT_AS", "address space"],
-            Self::Data => ["RLIMIT_DATA", "data"],
-            Self::Machine => ["the machine's RAM", "RSS"],
-        }
-    }
-}
-
-/// A limit, what is left below it, and when it is reached if growth goes on.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reached {
-    /// Which.
-    pub bound: Bound,
-    /// It, in bytes.
-    pub most: u64,
-    /// `None` without evidence of growth.
-    pub forecast: Option<Forecast>,
 }
 
 /// What resident memory is made of. Bytes.
@@ -163,32 +121,9 @@ impl App {
     pub fn limits(&self) -> Vec<Reached> {
         let Screen::Leaks(leaks) = self.shown() else { return Vec::new() };
         let Some(answer) = &leaks.answer else { return Vec::new() };
-        let total: &LeakFigures = &answer.total;
-        let in_use = total.in_use_bytes.point();
-        let mut found: Vec<(Bound, u64, f64)> = Vec::new();
-        if let (Some(limit), Some(in_use)) = (self.limit, in_use) {
-            found.push((Bound::Set, limit, limit as f64 - in_use));
-        }
-        // Others speak of now.
-        if let Some(memory) = self.system.filter(|_| self.question.when == When::Now) {
-            let limits = [
-                (Bound::Group, memory.group),
-                (Bound::Space, memory.space),
-                (Bound::Data, memory.data),
-            ];
-            for (bound, limit) in limits {
-                found.extend(limit.map(|limit| (bound, limit.most, limit.left() as f64)));
-            }
-            if let (Some(left), Some(all)) = (memory.available, memory.machine) {
-                found.push((Bound::Machine, all, left as f64));
-            }
-        }
-        found.sort_by(|a, b| a.2.total_cmp(&b.2));
-        let of = |(bound, most, left)| {
-            let grows = total.grew.then(|| forecast(total.growth, answer.seconds(), left));
-            Reached { bound, most, forecast: grows.flatten() }
-        };
-        found.into_iter().map(of).collect()
+        // Others than one that is set speak of now.
+        let system = self.system.filter(|_| self.question.when == When::Now);
+        query::limits(&answer.total, answer.seconds(), self.limit, system)
     }
 
     /// What resident memory is made of now.

@@ -169,22 +169,7 @@ impl App {
             Action::Sampling => self.want_sampling(session),
             Action::Time(TimeKey::Peak) => self.go_to_peak(session),
             Action::Time(key) => self.travel(session, |times, span| times.act(key, span)),
-            Action::SortColumn | Action::SortDirection if !self.sorts_callsites() => {
-                self.sort_rows(action == Action::SortColumn);
-                self.ask(session);
-            }
-            Action::SortColumn => {
-                self.question.sort = self.next_sort();
-                // Names from A, figures from the largest.
-                self.question.descending = self.question.sort != Column::Callsite;
-                self.order_held = false;
-                self.ask(session);
-            }
-            Action::SortDirection => {
-                self.question.descending = !self.question.descending;
-                self.order_held = false;
-                self.ask(session);
-            }
+            Action::SortColumn | Action::SortDirection => self.sort(action, session),
             Action::Metric => {
                 let at = METRICS.iter().position(|&m| m == self.metric).unwrap_or(0);
                 self.metric = METRICS[(at + 1) % METRICS.len()];
@@ -268,6 +253,23 @@ impl App {
             }
             _ => {}
         }
+    }
+
+    /// By the next column, or the other way round.
+    fn sort(&mut self, action: Action, session: &Session) {
+        if !self.sorts_callsites() {
+            self.sort_rows(action == Action::SortColumn);
+            return self.ask(session);
+        }
+        if action == Action::SortColumn {
+            self.question.sort = self.next_sort();
+            // Names from A, figures from the largest.
+            self.question.descending = self.question.sort != Column::Callsite;
+        } else {
+            self.question.descending = !self.question.descending;
+        }
+        self.order_held = false;
+        self.ask(session);
     }
 
     fn sorts_callsites(&self) -> bool {

@@ -9,7 +9,8 @@ use super::times::{self, Range, Time};
 use super::{Failure, list};
 use crate::query::{Grouping, Metric, When};
 use crate::report::{self, Asked, View, csv, json, text, views};
-use crate::session::Session;
+use crate::session::{Connection, Session};
+use crate::system::Memory;
 
 /// Prints a table of a recording, or of a running target.
 ///
@@ -37,6 +38,9 @@ pub(super) struct Report {
     /// What a row of the callsites is.
     #[arg(long, value_enum, default_value_t = Group::Callsite, value_name = "GROUP")]
     group: Group,
+    /// A limit of bytes in use, such as 2G: when growth comes to it is forecast with the leaks.
+    #[arg(long, value_name = "BYTES", value_parser = super::bytes)]
+    limit: Option<u64>,
     /// How it is printed.
     #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
     format: Format,
@@ -162,6 +166,9 @@ impl Report {
         if self.view != View::Callsites && !matches!(self.group, Group::Callsite) {
             return Err(Failure::Usage("--group is for --view callsites".into()));
         }
+        if self.view != View::Leaks && self.limit.is_some() {
+            return Err(Failure::Usage("--limit is for --view leaks".into()));
+        }
         let session = load(&self.source)?;
         let asked = Asked {
             view: self.view,
@@ -171,6 +178,11 @@ impl Report {
             filter: self.filter.clone(),
             when: self.moment.when(&session)?,
             group: self.group.into(),
+            limit: self.limit,
+            // A file has no limits.
+            memory: (self.view == View::Leaks && *session.connection() == Connection::Connected)
+                .then(|| session.hello().map(|hello| Memory::read(hello.pid)))
+                .flatten(),
         };
         print(&session, &asked, self.format)
     }
@@ -186,6 +198,8 @@ pub(super) fn plain(session: &Session) -> Result<(), Failure> {
         filter: String::new(),
         when: When::Now,
         group: Grouping::Callsite,
+        limit: None,
+        memory: None,
     };
     print(session, &asked, Format::Text)
 }

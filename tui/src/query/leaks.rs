@@ -15,6 +15,7 @@ use crate::session::figures::{Change, Estimate, Lifetime};
 use crate::session::then::Then;
 use crate::session::then::by::By;
 use crate::session::{Session, estimate};
+use heaptop_protocol::message::Mark;
 use heaptop_protocol::totals::Total;
 use std::ops::Range;
 use std::sync::Arc;
@@ -352,6 +353,18 @@ impl<'a> LeakList<'a> {
             generations: born.iter().map(|born| estimate::bytes(born, sight)).collect(),
         }
     }
+}
+
+/// The name of marks that are made by the clock.
+pub const AUTOMATIC: &str = "auto";
+
+/// The last mark that somebody made by himself since all is known: growth is counted from
+/// it, where nothing else is asked for.
+#[must_use]
+pub fn last_mark(session: &Session) -> Option<&Mark> {
+    let (from, _) = session.span()?;
+    let mut marks = session.marks().iter().rev().filter(|mark| mark.at.time_ns >= from);
+    marks.find(|mark| mark.label != AUTOMATIC)
 }
 
 /// Cuts the time until `to_ns` at the last marks; where there are none since heaptop came,

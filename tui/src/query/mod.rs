@@ -8,6 +8,7 @@ pub mod grown;
 mod growth;
 mod keys;
 mod leaks;
+mod limits;
 mod numbers;
 mod old;
 mod promotion;
@@ -27,7 +28,11 @@ mod tree;
 pub use details::{Details, details};
 pub use flame::{Above, Flame, FlameQuestion, flame, flame_stacks};
 pub use growth::{Grown, Growth, growth};
-pub use leaks::{Generation, LeakColumn, LeakFigures, LeakList, LeakRow, Leaks};
+pub use leaks::{
+    AUTOMATIC, Generation, LeakColumn, LeakFigures, LeakList, LeakRow, Leaks, MOST_GENERATIONS,
+    last_mark,
+};
+pub use limits::{Bound, Reached, limits};
 pub use old::{Old, OldRow, old};
 pub use promotion::{
     Promotion, PromotionColumn, PromotionList, PromotionRow, Promotions, promotion,

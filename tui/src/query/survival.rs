@@ -47,8 +47,7 @@ impl Survival {
     #[must_use]
     pub fn at(&self, bytes: u64) -> Followed {
         if self.ocaml {
-            // How many more collections who is still alive will cross nobody knows.
-            what_if_ocaml(self.own, self.own_bytes, f64::INFINITY, bytes)
+            what_if_ocaml(self.own, self.own_bytes, &self.minor.crossings, bytes)
         } else {
             what_if(&self.minor.curve, bytes, self.minor.blur)
         }

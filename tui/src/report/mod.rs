@@ -17,6 +17,7 @@ pub mod views;
 
 use crate::query::{Grouping, Label, Metric, When};
 use crate::session::figures::{Change, Estimate, Followed, Lifetime, Ratio};
+use crate::system::Memory;
 use crate::view::format::Unit;
 
 /// What is reported.
@@ -72,6 +73,10 @@ pub struct Asked {
     pub when: When,
     /// What a row of the callsites is.
     pub group: Grouping,
+    /// A limit of bytes in use, for the forecast of leaks.
+    pub limit: Option<u64>,
+    /// What the system knows of the target's memory, for the same, where it runs.
+    pub memory: Option<Memory>,
 }
 
 /// A column.

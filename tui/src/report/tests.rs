@@ -43,6 +43,8 @@ fn asked(view: View, when: When) -> Asked {
         filter: String::new(),
         when,
         group: Grouping::Callsite,
+        limit: None,
+        memory: None,
     }
 }
 
@@ -118,9 +120,16 @@ fn text_is_aligned_and_fits() {
 #[test]
 fn every_view_in_every_format_at_any_time() {
     let f = orders();
-    for view in
-        [View::Callsites, View::Callers, View::Promotion, View::Threads, View::Peak, View::Leaks]
-    {
+    for view in [
+        View::Callsites,
+        View::Callers,
+        View::Promotion,
+        View::Threads,
+        View::Peak,
+        View::Leaks,
+        View::Course,
+        View::External,
+    ] {
         for when in
             [When::Now, When::At(0), When::At(9 * S), When::Range { from_ns: 3 * S, to_ns: 9 * S }]
         {
@@ -221,4 +230,58 @@ fn the_peak_has_what_was_in_use_then() {
 #[test]
 fn times_since_start_are_to_the_tenth() {
     assert_eq!(text::elapsed(3_723_450_000_000), "1 h 2 min 3.4 s");
+}
+
+/// Leaks are what the screen shows: the same rows in the same order, generations between
+/// marks, and when limits are reached.
+#[test]
+fn leaks_are_what_the_screen_shows() {
+    let mut f = Fixture::new(1);
+    let (leak, cache) = (f.stack(&["main", "leak"]), f.stack(&["main", "cache"]));
+    f.pass(1.0);
+    for _ in 0..10 {
+        f.alloc(cache, 5000);
+    }
+    for label in ["cold", "warm", "auto"] {
+        f.pass(5.0);
+        let at = f.now();
+        f.say(heaptop_protocol::message::Mark { at, label: label.into() });
+        f.pass(1.0);
+        for _ in 0..20 {
+            f.alloc(leak, 1000);
+            f.pass(0.5);
+        }
+    }
+    let s = &f.session;
+    let asked = Asked { limit: Some(1 << 20), ..asked(View::Leaks, When::Now) };
+    let report = made(s, &asked);
+    let mark = query::last_mark(s).unwrap();
+    assert_eq!(mark.label, "warm", "the last that somebody made by himself");
+    let list = query::LeakList::ask(s, When::Now, Some(mark.at.time_ns), "").unwrap();
+    let leaks = list.rows(0..20);
+    assert_eq!(report.len, leaks.len);
+    for (row, told) in leaks.rows.iter().zip(&report.rows) {
+        assert_eq!(told[0], Cell::Function(row.label.clone(), 0));
+        assert_eq!(told[2], Cell::Estimate(row.figures.old_bytes, Unit::Bytes));
+        assert_eq!(told[5], Cell::Change(row.figures.growth));
+        assert_eq!(told[7], Cell::Estimate(row.figures.in_use_bytes, Unit::Bytes));
+        let born: Vec<Cell> = told[8..].to_vec();
+        let want = row.figures.generations.iter().map(|of| Cell::Estimate(*of, Unit::Bytes));
+        assert_eq!(born, want.collect::<Vec<_>>());
+    }
+    let ids: Vec<&str> = report.columns[8..].iter().map(|column| column.id).collect();
+    assert_eq!(ids, ["born_before_bytes", "born_1_bytes", "born_2_bytes", "born_3_bytes"]);
+    let json = json_of(&report);
+    let born = |at: usize| json["rows"][0][ids[at]]["value"].as_f64().unwrap();
+    assert_eq!([born(0), born(1), born(2), born(3)], [0.0, 20e3, 20e3, 20e3]);
+    let out = printed(&report, 160);
+    assert!(out.contains("(since “warm”)"), "{out}");
+    assert!(out.contains("1 after “cold” from 7 s to 23 s; 2 after “warm” from 23 s to"), "{out}");
+    // 40,000 bytes in 27 seconds; 938,576 are left: 634 seconds.
+    assert!(out.contains("reaches: the limit that was set, 1.00 MiB in use, in 11 min"), "{out}");
+    let none = printed(&made(s, &Asked { limit: None, ..asked.clone() }), 160);
+    assert!(none.contains("– no limit is known: --limit sets one"), "{none}");
+    let earlier = Asked { when: When::Range { from_ns: 2 * S, to_ns: 6 * S }, ..asked };
+    let out = printed(&made(s, &earlier), 160);
+    assert!(out.contains("reaches: – no forecast without evidence of growth"), "{out}");
 }

@@ -3,13 +3,15 @@
 use super::{Asked, Cell, Column, Heading, Report, View, course};
 use crate::export;
 use crate::query::{
-    self, Callsites, Direction, Figures, Grouping, Label, Metric, Node, NodeKey, ThreadRow, When,
+    self, Callsites, Direction, Figures, Grouping, Label, LeakFigures, LeakList, LeakRow, Leaks,
+    MOST_GENERATIONS, Metric, Node, NodeKey, ThreadRow, When,
 };
-use crate::session::figures::{Change, Estimate, Lifetime};
+use crate::session::figures::Estimate;
 use crate::session::then::by::By;
 use crate::session::{Connection, Session};
 use crate::view::format::Unit;
-use std::collections::{BinaryHeap, HashMap};
+use crate::view::leaks::limit_of;
+use std::collections::BinaryHeap;
 
 pub(super) const fn column(id: &'static str, title: &'static str) -> Column {
     Column { id, title }
@@ -278,8 +280,20 @@ fn threads(session: &Session, asked: &Asked) -> Report {
     report
 }
 
+/// Bytes in use by when they were born, the oldest first.
+const GENERATIONS: [Column; MOST_GENERATIONS] = [
+    column("born_before_bytes", "born before"),
+    column("born_1_bytes", "born 1"),
+    column("born_2_bytes", "born 2"),
+    column("born_3_bytes", "born 3"),
+    column("born_4_bytes", "born 4"),
+    column("born_5_bytes", "born 5"),
+    column("born_6_bytes", "born 6"),
+    column("born_7_bytes", "born 7"),
+];
+
 fn leaks(session: &Session, asked: &Asked) -> Report {
-    let columns = vec![
+    let mut columns = vec![
         FUNCTION,
         LOCATION,
         column("old_bytes", "old"),
@@ -287,77 +301,72 @@ fn leaks(session: &Session, asked: &Asked) -> Report {
         column("median_age_ns", "age"),
         column("growth_bytes", "growth"),
         column("grew", ""),
+        column("in_use_bytes", "in use"),
     ];
-    let filter = &asked.filter;
-    let end_ns = heading(session, asked).at_ns;
-    let (from_ns, to_ns) = match (asked.when, session.span()) {
-        (When::Range { from_ns, to_ns }, _) => (from_ns, to_ns),
-        (_, Some((from, _))) => (from.min(end_ns), end_ns),
-        (_, None) => (end_ns, end_ns),
+    let mark = query::last_mark(session);
+    let from = mark.map(|mark| mark.at.time_ns);
+    let list = LeakList::ask(session, asked.when, from, &asked.filter);
+    let Some(leaks) = list.map(|list| list.rows(0..asked.top)) else {
+        return made(session, asked, columns, Vec::new(), None, 0);
     };
-    let old = query::old(session, When::At(to_ns), filter);
-    let growth = query::growth(session, from_ns, to_ns, filter);
-    // Those that grew with evidence come first, then those with most that is old.
-    let mut rows: Vec<(NodeKey, Label, Vec<Cell>)> = Vec::new();
-    let mut place: HashMap<NodeKey, usize> = HashMap::new();
-    let none = |key, label: &Label| {
-        let mut cells = names(label).to_vec();
-        cells.extend([
-            Cell::Estimate(Estimate::Unknown, Unit::Bytes),
-            Cell::Estimate(Estimate::Unknown, Unit::Objects),
-            Cell::Lifetime(Lifetime::Unknown),
-            Cell::Change(Change::Unknown),
-            Cell::Mark(false, "grew"),
-        ]);
-        (key, label.clone(), cells)
+    columns.extend(GENERATIONS.iter().take(leaks.generations.len()));
+    let cells = |figures: &LeakFigures| {
+        let mut cells = vec![
+            Cell::Estimate(figures.old_bytes, Unit::Bytes),
+            Cell::Estimate(figures.old_objects, Unit::Objects),
+            Cell::Lifetime(figures.median_age),
+            Cell::Change(figures.growth),
+            Cell::Mark(figures.grew, "grew"),
+            Cell::Estimate(figures.in_use_bytes, Unit::Bytes),
+        ];
+        cells.extend(figures.generations.iter().map(|of| Cell::Estimate(*of, Unit::Bytes)));
+        cells
     };
-    let mut row = |rows: &mut Vec<(NodeKey, Label, Vec<Cell>)>, key, label: &Label| {
-        *place.entry(key).or_insert_with(|| {
-            rows.push(none(key, label));
-            rows.len() - 1
-        })
-    };
-    let grown = growth.iter().flat_map(|growth| &growth.rows);
-    let old_rows = || old.iter().flat_map(|old| &old.rows);
-    for grown in grown.clone().filter(|grown| grown.grew) {
-        row(&mut rows, grown.key, &grown.label);
-    }
-    for old in old_rows() {
-        row(&mut rows, old.key, &old.label);
-    }
-    for grown in grown {
-        let at = row(&mut rows, grown.key, &grown.label);
-        rows[at].2[5] = Cell::Change(grown.change);
-        rows[at].2[6] = Cell::Mark(grown.grew, "grew");
-    }
-    for old in old_rows() {
-        let at = row(&mut rows, old.key, &old.label);
-        rows[at].2[2] = Cell::Estimate(old.bytes, Unit::Bytes);
-        rows[at].2[3] = Cell::Estimate(old.objects, Unit::Objects);
-        rows[at].2[4] = Cell::Lifetime(old.median_age);
-    }
-    let mut total = sum().to_vec();
-    total.extend([
-        Cell::Estimate(old.as_ref().map_or(Estimate::Unknown, |old| old.total), Unit::Bytes),
-        Cell::Estimate(Estimate::Unknown, Unit::Objects),
-        Cell::Lifetime(Lifetime::Unknown),
-        Cell::Change(growth.as_ref().map_or(Change::Unknown, |growth| growth.total)),
-        Cell::Mark(false, "grew"),
-    ]);
-    let len = rows.len();
-    let rows = rows.into_iter().take(asked.top).map(|(_, _, cells)| cells).collect();
-    let mut report = made(session, asked, columns, rows, Some(total), len);
-    if let Some(old) = old {
-        report.notes.push(format!(
-            "old: alive at {} for more than {}; growth from {} to {}, “grew” where it is more \
-             than chance, of all callsites together in 95 % of cases",
-            super::text::elapsed(old.at_ns),
-            super::text::elapsed(old.older_than_ns),
-            super::text::elapsed(from_ns),
-            super::text::elapsed(to_ns),
-        ));
-    }
+    let row = |row: &LeakRow| [names(&row.label).to_vec(), cells(&row.figures)].concat();
+    let rows = leaks.rows.iter().map(row).collect();
+    let total = [sum().to_vec(), cells(&leaks.total)].concat();
+    let mut report = made(session, asked, columns, rows, Some(total), leaks.len);
+    let recorded = *session.connection() != Connection::Connected;
+    report.notes.extend(about_leaks(asked, &leaks, mark.map(|mark| &*mark.label), recorded));
     report
+}
+
+/// What old, growth and generations are of, and the forecast.
+fn about_leaks(asked: &Asked, leaks: &Leaks, mark: Option<&str>, recorded: bool) -> Vec<String> {
+    use super::text::elapsed;
+    let since = match (asked.when, mark) {
+        (When::Range { .. }, _) => String::new(),
+        (_, Some(mark)) => format!(" (since “{mark}”)"),
+        (_, None) if recorded => " (since the recording began)".to_owned(),
+        (_, None) => " (since heaptop came)".to_owned(),
+    };
+    let mut notes = vec![format!(
+        "old: alive at {} for more than {}; growth from {} to {}{since}, “grew” where it is more \
+         than chance, of all callsites together in 95 % of cases",
+        elapsed(leaks.to_ns),
+        elapsed(leaks.older_than_ns),
+        elapsed(leaks.from_ns),
+        elapsed(leaks.to_ns),
+    )];
+    let born = leaks.generations.iter().enumerate().skip(1).map(|(at, generation)| {
+        let mark = generation.mark.as_ref().map(|mark| format!(" after “{mark}”"));
+        let (from, to) = (elapsed(generation.from_ns), elapsed(generation.to_ns));
+        format!("{at}{} from {from} to {to}", mark.unwrap_or_default())
+    });
+    let born: Vec<String> = born.collect();
+    if !born.is_empty() {
+        notes.push(format!("in use by when it was born: {}", born.join("; ")));
+    }
+    let system = asked.memory.filter(|_| asked.when == When::Now);
+    let limits = query::limits(&leaks.total, leaks.seconds(), asked.limit, system);
+    if !leaks.total.grew {
+        notes.push("reaches: – no forecast without evidence of growth".into());
+    } else if limits.is_empty() {
+        notes.push("reaches: – no limit is known: --limit sets one".into());
+    }
+    let reached = limits.iter().filter(|limit| limit.forecast.is_some()).take(2);
+    notes.extend(reached.map(|limit| format!("reaches: {}", limit_of(limit)[0])));
+    notes
 }
 
 fn callers(session: &Session, asked: &Asked) -> Result<Report, String> {

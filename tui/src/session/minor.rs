@@ -11,7 +11,7 @@ use super::Session;
 use super::estimate;
 use super::estimate::curve::Curve;
 use super::estimate::survival::{Mass, Table, bucket};
-use super::estimate::what_if::{Blur, what_if};
+use super::estimate::what_if::{Blur, Crossings, what_if};
 use super::figures::{Followed, Ratio};
 use super::lives::{End, Life, Place};
 use super::then::weights::Weights;
@@ -35,6 +35,8 @@ pub struct Minor {
     pub curve: Curve,
     /// How sharp lives are known.
     pub blur: Blur,
+    /// How long those lived that were promoted.
+    pub crossings: Crossings,
     /// N as configured, and the promotion rate that was measured at it.
     own: Option<(u64, Ratio)>,
 }
@@ -79,6 +81,7 @@ struct Sums {
     by_chance: Table,
     /// As if all was chance.
     by_weight: Table,
+    crossings: Crossings,
     w: f64,
     w2: f64,
     dead: f64,
@@ -131,6 +134,12 @@ impl Sums {
         let leaves = if later { age.min(left) } else { age };
         let birth = (life.listed, life.born_us, life.born_clock);
         self.enter(session, within, birth, leaves, w);
+        let crossed = life.promoted && life.born_clock >= within.since_clock;
+        if crossed && (life.end == End::Lost || later) {
+            self.crossings.lives(w.bytes);
+        } else if crossed {
+            self.crossings.died(age, w.bytes);
+        }
         if life.end == End::Lost || later {
             return self.add(w, |table, mass| table.censored(leaves, mass));
         }
@@ -152,6 +161,9 @@ impl Sums {
             let age = bucket(within.until_clock.saturating_sub(b.born_clock));
             self.enter(session, within, (b.listed, us, b.born_clock), age, w);
             self.add(w, |table, mass| table.censored(age, mass));
+            if b.born_young && !b.young && b.born_clock >= within.since_clock {
+                self.crossings.lives(w.bytes);
+            }
         }
     }
 
@@ -161,7 +173,8 @@ impl Sums {
         let share = if self.dead > 0.0 { self.elsewhere / self.dead } else { 0.0 };
         let bytes = UNBOOKED_BYTES * session.threads.len().max(1) as f64;
         let curve = Curve::of(if many { &self.by_chance } else { &self.by_weight });
-        Minor { curve, blur: Blur { bytes, share }, own: None }
+        let crossings = self.crossings.clone();
+        Minor { curve, blur: Blur { bytes, share }, crossings, own: None }
     }
 }
 

@@ -97,7 +97,7 @@ fn listed(figures: &[String], width: usize) -> Vec<Line<'static>> {
             Some(line)
                 if 3 + text::width(line) + 1 + text::width(figure) + comma.len() <= width =>
             {
-                line.push_str(&format!(" {figure}{comma}"));
+                line.extend([" ", figure, comma]);
             }
             _ => lines.push(format!("{figure}{comma}")),
         }
@@ -185,6 +185,13 @@ fn about(answer: &Answer, width: usize) -> Vec<Line<'static>> {
         let name = text::clean(&thread.name).into_owned();
         lines.push(plain(&format!("{} {name}", format::ratio(&thread.share)), width));
     }
+    lines.extend(ends(answer, width));
+    lines
+}
+
+/// Who frees blocks, and how they grow.
+fn ends(answer: &Answer, width: usize) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
     lines.push(head("who frees it", width));
     lines.push(plain(
         &format!(

@@ -129,10 +129,22 @@ pub fn figure(figure: &Figure, fields: Fields) -> String {
     if fields.1 == 0 || figure.interval.is_empty() {
         return text::right(&figure.value, usize::from(fields.0));
     }
-    // A long interval takes its room from the value, which is then short.
+    // A long interval takes its room from the value, which is then short; if that is not, it
+    // has no decimals: it is rounded up.
+    let room = usize::from(fields.width()).saturating_sub(text::width(&figure.value) + 1);
+    let shorter = whole(&figure.interval).filter(|_| text::width(&figure.interval) > room);
+    let figure = &Figure { interval: shorter.unwrap_or(figure.interval.clone()), ..figure.clone() };
     let longer = text::width(&figure.interval).saturating_sub(usize::from(fields.1));
     let value = text::right(&figure.value, usize::from(fields.0).saturating_sub(longer));
     format!("{value} {}", figure.interval)
+}
+
+/// `±0.8 %` as `±1 %`.
+fn whole(interval: &str) -> Option<String> {
+    let number = interval.strip_prefix('±')?.strip_suffix(" %")?;
+    let (whole, tenths) = number.split_once('.')?;
+    let (whole, tenths): (u64, u64) = (whole.parse().ok()?, tenths.parse().ok()?);
+    Some(format!("±{} %", whole + u64::from(tenths > 0)))
 }
 
 /// A heading over its fields, with a mark where rows are sorted by it: to the
@@ -169,6 +181,18 @@ mod tests {
             }
             assert!(placed.is_empty() || x <= width, "{width}");
         }
+    }
+
+    #[test]
+    fn a_figure_never_runs_into_the_next() {
+        let of = |value: &str, interval: &str, fields| {
+            let (value, interval) = (value.into(), interval.into());
+            figure(&Figure { value, interval, dim: false }, fields)
+        };
+        assert_eq!(of("36.4 MiB/s", "±0.8 %", Fields(10, 5)), "36.4 MiB/s ±1 %");
+        assert_eq!(of("175 MiB/s", "±0.8 %", Fields(10, 5)), "175 MiB/s ±0.8 %");
+        assert_eq!(of("36.4 MiB/s", "±1.0 %", Fields(11, 6)), " 36.4 MiB/s ±1.0 %");
+        assert_eq!(of("50.3 MiB", "±0.8 %", Fields(8, 5)), "50.3 MiB ±1 %");
     }
 
     #[test]

@@ -18,9 +18,9 @@ use ratatui::text::{Line, Span};
 use super::format::{self, Rounding, Unit};
 use super::layout::{self, Fields, Placed, Wanted};
 use super::{Parts, list_row, names, text};
-use crate::app::leaks::{Leaks, Reached};
+use crate::app::leaks::Leaks;
 use crate::app::{App, Reading};
-use crate::query::{Generation, LeakColumn, LeakFigures, Leaks as Answer, When};
+use crate::query::{Generation, LeakColumn, LeakFigures, Leaks as Answer, Reached, When};
 use crate::session::estimate::forecast::Forecast;
 use crate::session::figures::Change;
 
@@ -171,7 +171,8 @@ fn growth(figures: &LeakFigures, fields: Fields) -> Span<'static> {
 fn summary(app: &App, leaks: &Leaks, width: usize, lines: usize) -> Vec<Line<'static>> {
     let Some(answer) = &leaks.answer else { return Vec::new() };
     let limits = app.limits();
-    let said = [grown(leaks, answer), reaches(answer, &limits), resident(app), born(app, answer)];
+    let said =
+        [grown(app, leaks, answer), reaches(answer, &limits), resident(app), born(app, answer)];
     let room = width.saturating_sub(NAME);
     // Where lines are left, those have two first that say least in one.
     let mut spare = lines.saturating_sub(said.len());
@@ -249,9 +250,10 @@ fn ago(ns: u64) -> String {
     format::duration(ns as f64, 2, Rounding::Nearest)
 }
 
-fn grown(leaks: &Leaks, answer: &Answer) -> Said {
+fn grown(app: &App, leaks: &Leaks, answer: &Answer) -> Said {
     let since = |columns| match &leaks.base {
         Some(mark) => format!("since “{}”", text::keep_start(&text::clean(mark), columns)),
+        None if app.file().is_some() => "since the recording began".to_owned(),
         None => "since heaptop came".to_owned(),
     };
     let over = ago(answer.to_ns.saturating_sub(answer.from_ns));
@@ -295,7 +297,9 @@ fn time(forecast: &Forecast) -> [String; 2] {
     [format!("{value} ({} to {})", of(forecast.low), of(forecast.high)), value]
 }
 
-fn limit_of(limit: &Reached) -> Vec<String> {
+/// A limit, and when it is reached, in words, the longest first.
+#[must_use]
+pub fn limit_of(limit: &Reached) -> Vec<String> {
     let [name, of] = limit.bound.names();
     let most = format::bytes(limit.most as f64, 3, Rounding::Nearest);
     let Some(forecast) = &limit.forecast else {
@@ -339,6 +343,15 @@ fn resident(app: &App) -> Said {
     let change = format::change(of.unexplained);
     let unexplained = change.to_string().trim_start_matches('+').to_owned();
     let short = change.value.trim_start().trim_start_matches('+').to_owned();
+    if app.file().is_some() {
+        // What the system knew of it is in no file, but for RSS.
+        let in_use = format::estimate(&of.in_use, Unit::Bytes);
+        let rss = bytes(of.rss, 3);
+        let what = "files, agent and slack are not recorded";
+        let forms =
+            vec![format!("{rss}: in use {in_use}; {what}"), format!("{rss}: in use {in_use}"), rss];
+        return Said::of("RSS", forms);
+    }
     let (rss, in_use) = (bytes(of.rss, 3), format::estimate(&of.in_use, Unit::Bytes));
     let begin = format!("{rss}: in use {in_use}");
     let parts = format!("files {}, agent {}", bytes(of.files, 3), bytes(of.agent, 3));
@@ -359,23 +372,28 @@ fn resident(app: &App) -> Said {
 fn born(app: &App, answer: &Answer) -> Said {
     let now = answer.to_ns;
     let marked = answer.generations.iter().any(|generation| generation.mark.is_some());
+    // Of a file nobody marks anything any more.
+    let file = app.file().is_some();
+    let marks = if file { "" } else { "; M marks" };
     let [what, short] = if marked {
         ["≥ mark: after it, until the next".to_owned(), "≥ mark: after it".to_owned()]
     } else {
         let last = answer.generations.last();
         let part = ago(last.map_or(0, |last| now.saturating_sub(last.from_ns)));
         let parts = answer.generations.len().saturating_sub(1);
-        [format!("1 to {parts}: {part} each; M marks"), format!("1 to {parts}: {part} each")]
+        [format!("1 to {parts}: {part} each{marks}"), format!("1 to {parts}: {part} each")]
     };
     let every = match app.marks_every() {
+        _ if file => String::new(),
         Some(1) => "a mark every minute".to_owned(),
         Some(minutes) => format!("a mark every {minutes} minutes"),
         None => "A marks by itself".to_owned(),
     };
     let old = format!("old: over {}", ago(answer.older_than_ns));
+    let every = if every.is_empty() { every } else { format!("; {every}") };
     let forms = vec![
-        format!("{what}; {every}; {old}"),
-        format!("{short}; {every}; {old}"),
+        format!("{what}{every}; {old}"),
+        format!("{short}{every}; {old}"),
         format!("{short}; {old}"),
         old,
     ];

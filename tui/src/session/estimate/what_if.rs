@@ -22,11 +22,16 @@
 //! block is known to lie inside its cycle, no more. So nothing is said below the
 //! actual minor heap N₀; at N₀ the runtime's own figure stands; above it there are
 //! bounds. Whoever is promoted at N lives when a cycle of N turns. Of the turns of N₀
-//! that blocks live through, N₀/N are turns of N. So the rate is at most crossings ·
-//! N₀/N, and no more than at N₀; it is at least rate(N₀) · N₀/N, one turn for each
-//! block that was promoted at N₀.
+//! that blocks live through, N₀/N are turns of N. So a block that crossed k of them is
+//! promoted with chance min(k · N₀/N, 1): the rate is the one at N₀ times the mean of that
+//! over the blocks that were promoted there ([`Crossings`]). That is a bound from above,
+//! because the runtime tells of a death at the end of a major cycle, after some more
+//! crossings, and who still lives may cross any number. From below it is rate(N₀) · N₀/N,
+//! one turn for each block that was promoted at N₀.
 
 use super::curve::Curve;
+use super::share_interval;
+use super::survival::begins;
 use crate::session::figures::{Followed, Ratio};
 
 /// What frees by other threads make of lives on G.
@@ -61,11 +66,56 @@ pub fn what_if(curve: &Curve, bytes: u64, blur: Blur) -> Followed {
     }
 }
 
+/// How many minor collections those lived through that were promoted, weighted in bytes.
+#[derive(Debug, Clone, Default)]
+pub struct Crossings {
+    /// By bucket of the age at death, in bytes of allocation.
+    dead: std::collections::BTreeMap<u16, f64>,
+    /// Of those that live.
+    alive: f64,
+    w: f64,
+    w2: f64,
+}
+
+impl Crossings {
+    /// One that died at the end of this bucket of ages at the latest.
+    pub fn died(&mut self, age: u16, weight: f64) {
+        *self.dead.entry(age).or_default() += weight;
+        self.count(weight);
+    }
+
+    /// One that still lived when it was last heard of.
+    pub fn lives(&mut self, weight: f64) {
+        self.alive += weight;
+        self.count(weight);
+    }
+
+    fn count(&mut self, weight: f64) {
+        self.w += weight;
+        self.w2 += weight * weight;
+    }
+
+    /// Of what was promoted by a minor heap of `own_bytes`, the largest share that one of
+    /// `bytes` can promote: the upper end of a 95 % interval.
+    #[must_use]
+    pub fn most(&self, own_bytes: u64, bytes: u64) -> f64 {
+        if self.w <= 0.0 || own_bytes == 0 {
+            return 1.0;
+        }
+        let (own, other) = (own_bytes as f64, bytes as f64);
+        let dead = self.dead.iter().map(|(&age, weight)| {
+            let crossed = (begins(usize::from(age) + 1) / own).ceil().max(1.0);
+            weight * (crossed * own / other).min(1.0)
+        });
+        let share = (self.alive + dead.sum::<f64>()) / self.w;
+        share_interval(share.clamp(0.0, 1.0), self.w * self.w / self.w2).1
+    }
+}
+
 /// The same for an OCaml program with a minor heap of `own_bytes`: `own` is the
-/// runtime's promotion rate there, `crossings` how many minor collections a minor
-/// byte lived through on average, with its upper limit where it is an estimate.
+/// runtime's promotion rate there, `crossings` how long those lived that it promoted.
 #[must_use]
-pub fn what_if_ocaml(own: Ratio, own_bytes: u64, crossings: f64, bytes: u64) -> Followed {
+pub fn what_if_ocaml(own: Ratio, own_bytes: u64, crossings: &Crossings, bytes: u64) -> Followed {
     let Ratio::Interval { value, low, high, samples } = own else { return Followed::Unknown };
     if bytes < own_bytes || own_bytes == 0 {
         return Followed::Unknown;
@@ -74,7 +124,7 @@ pub fn what_if_ocaml(own: Ratio, own_bytes: u64, crossings: f64, bytes: u64) -> 
         return Followed::Interval { value, low, high, samples };
     }
     let part = own_bytes as f64 / bytes as f64;
-    let most = if crossings.is_nan() { high } else { (crossings * part).min(high) };
+    let most = high * crossings.most(own_bytes, bytes);
     Followed::Bounds { low: low * part, high: most.max(low * part).min(1.0), samples }
 }
 
@@ -124,14 +174,29 @@ mod tests {
     #[test]
     fn ocaml_knows_its_own_heap_and_bounds_above_it() {
         let own = Ratio::Interval { value: 0.2, low: 0.18, high: 0.22, samples: 900 };
-        let at = |bytes| what_if_ocaml(own, 1 << 21, 0.6, bytes);
+        let mut crossings = Crossings::default();
+        // Half of what is promoted dies within 2 cycles, a quarter within 8, the rest lives.
+        for _ in 0..1000 {
+            crossings.died(bucket((2 << 21) - 1), 2.0);
+            crossings.died(bucket((8 << 21) - 1), 1.0);
+            crossings.lives(1.0);
+        }
+        let at = |bytes| what_if_ocaml(own, 1 << 21, &crossings, bytes);
         assert_eq!(at(1 << 20), Followed::Unknown);
         let same = Followed::Interval { value: 0.2, low: 0.18, high: 0.22, samples: 900 };
         assert_eq!(at(1 << 21), same);
-        // No more is promoted in a larger heap, however many crossings there were.
+        // In twice the heap all of them may be promoted still, and no more.
         assert_eq!(at(1 << 22), Followed::Bounds { low: 0.09, high: 0.22, samples: 900 });
-        let Followed::Bounds { low, high, .. } = at(1 << 24) else { panic!("bounds") };
-        assert!((low - 0.0225).abs() < 1e-9 && (high - 0.075).abs() < 1e-9);
-        assert_eq!(what_if_ocaml(Ratio::Unknown, 1 << 21, 0.6, 1 << 22), Followed::Unknown);
+        // In four times half of the first kind at most, in sixteen times an eighth of them
+        // and half of the second.
+        for (n, share) in [(1u64 << 23, 0.75), (1 << 25, 0.0625 + 0.125 + 0.25)] {
+            let Followed::Bounds { low, high, .. } = at(n) else { panic!("bounds") };
+            assert!((low - 0.18 * f64::from(1 << 21) / n as f64).abs() < 1e-9);
+            assert!((0.22 * share..0.22 * (share + 0.02)).contains(&high), "{n}: {high}");
+        }
+        // Nobody knows of whom nothing was heard.
+        let nobody = Crossings::default();
+        assert_eq!(nobody.most(1 << 21, 1 << 30), 1.0);
+        assert_eq!(what_if_ocaml(Ratio::Unknown, 1 << 21, &nobody, 1 << 22), Followed::Unknown);
     }
 }

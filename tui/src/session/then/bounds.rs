@@ -143,6 +143,17 @@ impl Bounds {
         }
     }
 
+    /// Whether a living block that was born young outlives its cycle. Where that is the
+    /// runtime's, nobody knows of one that is still young; else who lives at the cycle's end
+    /// is promoted, whether it was told yet or not.
+    #[inline]
+    pub const fn outlives(&self, still_young: bool) -> bool {
+        match self.cycle {
+            Cycle::Runtime => !still_young,
+            Cycle::Virtual { .. } => true,
+        }
+    }
+
     /// Whether a block that was born young is counted among those whose cycle is over;
     /// `decided`: it is known by now what became of it.
     #[inline]

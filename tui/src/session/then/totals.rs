@@ -176,8 +176,7 @@ impl Sets {
                     size: block.size,
                     thread: block.thread,
                     born_young: block.born_young,
-                    // Who outlives his cycle is promoted, whether it was told yet or not.
-                    promoted: block.born_young,
+                    promoted: block.born_young && bounds.outlives(block.young),
                     born_clock: block.born_clock & !0xfff,
                     weight: weights.of(block.interval, block.size),
                 },

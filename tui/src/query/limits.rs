@@ -1,0 +1,79 @@
+//! What limits growth, and when that is reached if growth goes on.
+
+use super::LeakFigures;
+use crate::session::estimate::forecast::{Forecast, forecast};
+use crate::system::Memory;
+
+/// Which limit growth comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// One that the user has set, of bytes in use.
+    Set,
+    /// The control group's, of the resident memory of all in it.
+    Group,
+    /// `RLIMIT_AS`, of address space.
+    Space,
+    /// `RLIMIT_DATA`, of data.
+    Data,
+    /// What the machine can still give.
+    Machine,
+}
+
+impl Bound {
+    /// What it is, and what it speaks of.
+    #[must_use]
+    pub const fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::Set => ["the limit that was set", "in use"],
+            Self::Group => ["cgroup memory.max", "RSS"],
+            Self::Space => ["RLIMIT_AS", "address space"],
+            Self::Data => ["RLIMIT_DATA", "data"],
+            Self::Machine => ["the machine's RAM", "RSS"],
+        }
+    }
+}
+
+/// A limit, what is left below it, and when it is reached if growth goes on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reached {
+    /// Which.
+    pub bound: Bound,
+    /// It, in bytes.
+    pub most: u64,
+    /// `None` without evidence of growth.
+    pub forecast: Option<Forecast>,
+}
+
+/// What limits the growth of `total` over `seconds`, the nearest first: `set`, bytes in use,
+/// where that is a limit, and what the system knows of the target, where that is of now.
+#[must_use]
+pub fn limits(
+    total: &LeakFigures,
+    seconds: f64,
+    set: Option<u64>,
+    system: Option<Memory>,
+) -> Vec<Reached> {
+    let mut found: Vec<(Bound, u64, f64)> = Vec::new();
+    if let (Some(limit), Some(in_use)) = (set, total.in_use_bytes.point()) {
+        found.push((Bound::Set, limit, limit as f64 - in_use));
+    }
+    if let Some(memory) = system {
+        let limits = [
+            (Bound::Group, memory.group),
+            (Bound::Space, memory.space),
+            (Bound::Data, memory.data),
+        ];
+        for (bound, limit) in limits {
+            found.extend(limit.map(|limit| (bound, limit.most, limit.left() as f64)));
+        }
+        if let (Some(left), Some(all)) = (memory.available, memory.machine) {
+            found.push((Bound::Machine, all, left as f64));
+        }
+    }
+    found.sort_by(|a, b| a.2.total_cmp(&b.2));
+    let of = |(bound, most, left)| {
+        let grows = total.grew.then(|| forecast(total.growth, seconds, left));
+        Reached { bound, most, forecast: grows.flatten() }
+    };
+    found.into_iter().map(of).collect()
+}

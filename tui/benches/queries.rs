@@ -265,7 +265,7 @@ fn time<T>(
             let given = before(target);
             let start = screens::now();
             work(target, given);
-            screens::now() - start
+            screens::now().saturating_sub(start)
         })
         .collect();
     times.sort_unstable();

@@ -26,8 +26,10 @@ const SCREENS: &[(&str, &str, (u16, u16))] = &[
     ("size classes", "1tttt", (300, 80)),
     ("threads", "1ttttt", (300, 80)),
     ("callers", "2", (160, 50)),
+    ("flamegraph", "3", (160, 50)),
     ("time", "4", (160, 50)),
     ("promotion", "5", (160, 50)),
+    ("threads' own screen", "6", (160, 50)),
     ("leaks", "7", (160, 50)),
     ("details", "1d", (160, 50)),
     ("callsites at the cursor", "1,,,", (160, 50)),
@@ -118,7 +120,7 @@ fn screen(target: &mut Target, keys: &str, size: (u16, u16)) -> Measured {
         let start = now();
         app.update(message, &t.session);
         terminal.draw(|frame| view::draw(app, frame)).expect("a test backend does not fail");
-        now() - start
+        now().saturating_sub(start)
     };
     app.update(Message::Resize(size.0, size.1), &target.session);
     app.update(Message::Refresh, &target.session);
@@ -142,7 +144,7 @@ fn screen(target: &mut Target, keys: &str, size: (u16, u16)) -> Measured {
         target.session.apply(Input::Agent(batch.into()));
         target.session.apply(Input::Agent(update.into()));
         app.update(Message::Refresh, &target.session);
-        let heard = now() - start;
+        let heard = now().saturating_sub(start);
         heard + paint(&mut app, target, key(KeyCode::Down))
     });
     let key = keys.max().unwrap_or_default();

@@ -239,7 +239,7 @@ impl App {
 
     pub(super) fn request(&self, session: &Session) -> Request {
         if let Screen::Flame(flame) = self.shown() {
-            return Request::of_flame(session, &self.flame_question(flame), !flame.upward);
+            return Request::of_flame(session, &self.flame_question(flame, session), !flame.upward);
         }
         let (focus, direction, crumbs): (&[NodeKey], _, _) = match self.shown() {
             Screen::Callers(c) => (&c.focus, c.direction, c.crumbs.clone()),

@@ -351,6 +351,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('f')] "f" "find" FLAME Find "mark the frames whose names have a text, and say how much goes through them";
     [char('n')] "n" "" NOTED NextMatch{forward: true} "to the next of them; in a source file to the next line with bytes";
     [char('N')] "N" "" NOTED NextMatch{forward: false} "to the one before";
+    [char('D')] "D" "growth" FLAME GrowthBase "say by how much frames grew, and colour those with evidence; then from another mark, then no more";
     [char('z')] "z" "freeze" FLAME Freeze "stay at this moment while the target goes on";
     [char('m')] "m" "metric" COUNTED Metric "count in use, allocated, promoted or short-lived";
     [char('m')] "m" "" SITES Metric "what an export counts";

@@ -170,6 +170,7 @@ impl App {
             Action::Time(TimeKey::Peak) => self.go_to_peak(session),
             Action::Time(key) => self.travel(session, |times, span| times.act(key, span)),
             Action::SortColumn | Action::SortDirection => self.sort(action, session),
+            Action::Metric if self.next_flame_metric(session) => {}
             Action::Metric => {
                 let at = METRICS.iter().position(|&m| m == self.metric).unwrap_or(0);
                 self.metric = METRICS[(at + 1) % METRICS.len()];
@@ -245,6 +246,9 @@ impl App {
             Action::ColumnLeft => self.move_column(false),
             Action::ColumnRight => self.move_column(true),
             Action::ResetColumns => self.reset_columns(),
+            Action::GrowthBase if matches!(self.screen(), Screen::Flame(_)) => {
+                self.compare_flame(session);
+            }
             Action::GrowthBase => self.next_growth_base(session),
             Action::Details => self.open_details(session),
             Action::Automatic => self.next_period(session),

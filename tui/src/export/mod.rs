@@ -7,15 +7,15 @@
 mod prune;
 mod svg;
 
-pub use svg::{ExportError, svg};
+pub use svg::{ExportError, Shape, svg};
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::query::{
-    self, Direction, FlameQuestion, Label, LeakRow, Metric, NodeKey, PromotionRow, Row, Series,
-    ThreadRow, When,
+    self, Before, Direction, FlameQuestion, Label, LeakRow, Metric, NodeKey, PromotionRow, Row,
+    Series, ThreadRow, When,
 };
 use crate::session::Session;
 use crate::session::figures::Estimate;
@@ -52,6 +52,10 @@ pub struct Request {
     pub stacks: Vec<(Vec<Label>, f64)>,
     /// The root is on top.
     pub icicle: bool,
+    /// What each callstack had in use before: the picture is coloured by the difference.
+    pub before: Option<Before>,
+    /// Widths count what was born since a moment and lives.
+    pub gained: bool,
 }
 
 impl Request {
@@ -96,17 +100,21 @@ impl Request {
             lost: losses.births.saturating_add(losses.stacks).saturating_add(losses.unsent),
             stacks: Vec::new(),
             icicle: false,
+            before: None,
+            gained: false,
         }
     }
 
     /// What a flamegraph of the screen shows: the stacks that begin as its zoom does.
     #[must_use]
     pub fn of_flame(session: &Session, question: &FlameQuestion<'_>, icicle: bool) -> Self {
-        let (stacks, total) = query::flame_stacks(session, question);
+        let (stacks, total, before) = query::flame_stacks(session, question);
+        let gained = question.gained_from_ns.is_some();
         let label = |key: &NodeKey| query::find(session, *key);
         let focus = question.zoom.last().and_then(label).into_iter().collect();
         let FlameQuestion { when, metric, filter, .. } = *question;
-        Self { focus, total, stacks, icicle, ..Self::of_nothing(session, when, metric, filter) }
+        let nothing = Self::of_nothing(session, when, metric, filter);
+        Self { focus, total, stacks, icicle, before, gained, ..nothing }
     }
 
     /// A line for each callstack.
@@ -127,7 +135,8 @@ impl Request {
     /// The picture's heading.
     #[must_use]
     pub fn title(&self) -> String {
-        let mut title = format!("{} · pid {} · {}", self.target, self.pid, metric(self.metric));
+        let counted = if self.gained { "growth, bytes" } else { metric(self.metric) };
+        let mut title = format!("{} · pid {} · {counted}", self.target, self.pid);
         for label in &self.focus {
             let _ = write!(title, " · through {}", label.function);
         }
@@ -155,6 +164,9 @@ impl Request {
         if !self.filter.is_empty() {
             let _ = write!(line, " · filter “{}”", self.filter);
         }
+        if self.before.is_some() {
+            line += " · red: more than before, blue: less";
+        }
         if self.lost > 0 {
             let _ = write!(line, " · {} events dropped", self.lost);
         }
@@ -164,7 +176,8 @@ impl Request {
     /// The picture.
     pub fn svg(&self) -> Result<Vec<u8>, ExportError> {
         let unit = unit_name(self.metric);
-        svg(&self.stacks, &self.title(), &self.subtitle(), unit, self.icicle)
+        let shape = Shape { icicle: self.icicle, before: self.before.as_deref() };
+        svg(&self.stacks, &self.title(), &self.subtitle(), unit, shape)
     }
 }
 
@@ -352,6 +365,8 @@ mod tests {
             lost: 3,
             stacks: vec![(vec![label], 2048.0)],
             icicle: false,
+            before: None,
+            gained: false,
         }
     }
 

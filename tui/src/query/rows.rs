@@ -53,7 +53,7 @@ impl<'a> Rows<'a> {
     pub fn of(session: &'a Session, grouping: Grouping) -> Self {
         let kind = match (grouping.together(), grouping.by()) {
             (Some(together), _) => Kind::Classes(together, session.book().partition(together)),
-            (None, By::Group) => Kind::Sites,
+            (None, By::Group | By::Stack) => Kind::Sites,
             (None, By::Size) => Kind::Blocks((0..SIZES).map(size).collect()),
             (None, By::Thread) => Kind::Blocks(threads(session)),
         };

@@ -10,7 +10,7 @@
 //! tree: for callers the innermost that fits, for callees the outermost, so that
 //! recursion counts once. From there the tree is grown ([`super::grow`]).
 
-use super::grow::Grower;
+use super::grow::{Grower, Measure};
 use super::numbers::Numbers;
 use super::select::Filter;
 use super::sums::{of_metric, value};
@@ -58,7 +58,7 @@ pub fn tree(
     let picks = select(session, focus, direction, filter)?;
     let root = focus.last().copied();
     let numbers = Numbers::of(session, when);
-    Some(Grower::new(&numbers, direction, metric, &picks).grow(root, &mut open))
+    Some(Grower::new(&numbers, direction, Measure::Metric(metric), &picks).grow(root, &mut open))
 }
 
 /// The callstacks that [`callers`] has in its tree, whole: root first, with the

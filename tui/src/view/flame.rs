@@ -6,7 +6,7 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style, Stylize};
+use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 
 use super::format::{self, Unit};
@@ -37,18 +37,30 @@ pub fn draw(app: &App, flame: &Flame, parts: &Parts, frame: &mut Frame) {
         order = if i > 0 && flame.bars[i - 1].row == bar.row { order + 1 } else { bar.row };
         let Some(line) = flame.line(bar.row, page) else { continue };
         let area = Rect { x: bar.x, y: parts.body.y + line as u16, width: bar.width, height: 1 };
-        one(bar, order % 2 == 1, i == at, area.intersection(parts.body), frame);
+        one(
+            bar,
+            app.options().color,
+            order % 2 == 1,
+            i == at,
+            area.intersection(parts.body),
+            frame,
+        );
     }
     selected(app, flame, parts.total, frame);
 }
 
-fn one(bar: &Bar, dim: bool, selected: bool, area: Rect, frame: &mut Frame) {
+fn one(bar: &Bar, color: bool, dim: bool, selected: bool, area: Rect, frame: &mut Frame) {
     if area.is_empty() {
         return;
     }
     // The gap behind it is the last of its columns, where it has more than one.
     let room = usize::from(area.width.max(2) - 1);
     let name = text::name(&bar.label.function);
+    // Who has no colours must see it too.
+    let name = match bar.grown {
+        Some(grown) if grown.grew => format!("▲{name}"),
+        _ => name.into_owned(),
+    };
     let name = if room < 3 { String::new() } else { text::keep_name(&name, room).into_owned() };
     let sign = if selected && room < 3 { "▸".to_owned() } else { name };
     let mut style = Style::new();
@@ -59,6 +71,9 @@ fn one(bar: &Bar, dim: bool, selected: bool, area: Rect, frame: &mut Frame) {
         if dim && !bar.found {
             style = style.add_modifier(Modifier::DIM);
         }
+    }
+    if bar.grown.is_some_and(|grown| grown.grew) {
+        style = if color { style.fg(Color::Yellow) } else { style.add_modifier(Modifier::ITALIC) };
     }
     if bar.found {
         style = style.add_modifier(Modifier::UNDERLINED | Modifier::BOLD);
@@ -86,7 +101,7 @@ fn crumbs(app: &App, flame: &Flame, area: Rect, frame: &mut Frame) {
     if flame.frozen.is_some() {
         right += "FROZEN · ";
     }
-    right += export::metric(app.metric());
+    right += if flame.gained { "growth, bytes" } else { export::metric(app.metric()) };
     right += " ";
     let right = text::keep_end(&right, width.saturating_sub(8)).into_owned();
     let room = width.saturating_sub(text::width(&right) + 2);
@@ -108,7 +123,7 @@ fn crumbs(app: &App, flame: &Flame, area: Rect, frame: &mut Frame) {
 /// The selected frame in figures.
 fn selected(app: &App, flame: &Flame, area: Rect, frame: &mut Frame) {
     let Some(bar) = flame.selected().filter(|_| !area.is_empty()) else { return };
-    let unit = export::unit(app.metric());
+    let unit = if flame.gained { Unit::Bytes } else { export::unit(app.metric()) };
     let width = usize::from(area.width);
     let figures = figures(bar, flame, unit);
     let room = width.saturating_sub(text::width(&figures) + 3);
@@ -134,5 +149,8 @@ fn figures(bar: &Bar, flame: &Flame, unit: Unit) -> String {
     let share =
         if bar.row > 0 { format!(" · {}", format::cost(bar.share)) } else { String::new() };
     let of = if bar.row > 0 && !flame.zoom.is_empty() { " of the zoom" } else { "" };
-    format!("{}{flat}{share}{of}", format::estimate(&bar.cum, unit))
+    let grown = bar.grown.map_or_else(String::new, |grown| {
+        format!(" · {}{}", if grown.grew { "▲ " } else { "" }, format::change(grown.change))
+    });
+    format!("{}{flat}{share}{of}{grown}", format::estimate(&bar.cum, unit))
 }

@@ -1,4 +1,5 @@
-//! What blocks are put together by: their callsite's group, their size or their thread.
+//! What blocks are put together by: their callsite's group, their callstack, their size or
+//! their thread.
 
 use super::Session;
 use crate::session::book::Stack;
@@ -12,6 +13,8 @@ pub enum By {
     /// The group of the callstack.
     #[default]
     Group,
+    /// The callstack itself.
+    Stack,
     /// The size class: powers of two.
     Size,
     /// The thread that allocated it.
@@ -31,6 +34,8 @@ pub const fn size_class(size: u64) -> u32 {
 pub enum Classes {
     /// By callstack, its group.
     Groups(Vec<u32>),
+    /// The callstacks, as many as there are.
+    Stacks(u32),
     /// Powers of two.
     Sizes,
     /// By thread, as far as there is room for it; all others are the last.
@@ -42,6 +47,7 @@ impl Classes {
     pub fn of(session: &Session, by: By) -> Self {
         match by {
             By::Group => Self::Groups(session.book.stacks().iter().map(Stack::group).collect()),
+            By::Stack => Self::Stacks(session.book.stacks().len() as u32),
             By::Size => Self::Sizes,
             By::Thread => {
                 let ids = session.thread_classes();
@@ -61,6 +67,7 @@ impl Classes {
     pub fn class(&self, stack: u32, size: u64, thread: ThreadId) -> Option<u32> {
         match self {
             Self::Groups(groups) => groups.get(stack as usize).copied(),
+            Self::Stacks(count) => (stack < *count).then_some(stack),
             Self::Sizes => Some(size_class(size)),
             Self::Threads(places, others) => {
                 Some(places.get(thread.0 as usize).copied().unwrap_or(*others))
@@ -73,6 +80,7 @@ impl Classes {
     pub fn count(&self, session: &Session) -> usize {
         match self {
             Self::Groups(_) => session.book.groups().numbers(),
+            Self::Stacks(count) => *count as usize,
             Self::Sizes => SIZES as usize,
             Self::Threads(_, others) => *others as usize + 1,
         }
@@ -84,7 +92,7 @@ impl Session {
     pub(super) fn classes_revision(&self, by: By) -> u64 {
         match by {
             By::Group => self.book.regrouped(),
-            By::Size => 0,
+            By::Stack | By::Size => 0,
             // Threads come and stay: one more may move the places of others.
             By::Thread => self.threads.len() as u64,
         }

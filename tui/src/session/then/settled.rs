@@ -139,6 +139,7 @@ impl Settled {
 #[derive(Debug, Default)]
 pub struct All {
     groups: Settled,
+    stacks: Settled,
     sizes: Settled,
     threads: Settled,
 }
@@ -147,6 +148,7 @@ impl All {
     const fn of(&mut self, by: By) -> &mut Settled {
         match by {
             By::Group => &mut self.groups,
+            By::Stack => &mut self.stacks,
             By::Size => &mut self.sizes,
             By::Thread => &mut self.threads,
         }

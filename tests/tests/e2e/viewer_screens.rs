@@ -102,7 +102,8 @@ fn screens_are_reached_by_numbers_and_by_tab() {
     terminal.wait_for("all callsites");
     terminal.press("2");
     terminal.wait_for("in use, bytes");
-    terminal.press("\t");
+    // Past the flamegraph.
+    terminal.press("\t\t");
     terminal.wait_for("in use since the start");
     terminal.press("\t");
     terminal.wait_for("bytes that outlive so much allocation");

@@ -174,6 +174,8 @@ pub struct App {
     /// Taken when the screen was paused.
     export: Option<Box<Request>>,
     note: Option<String>,
+    /// A source file that has to be read.
+    unread: Option<Arc<str>>,
     /// What was said so far, for the log.
     said: VecDeque<Line>,
     /// Seconds.
@@ -251,6 +253,7 @@ impl App {
             table: None,
             export: None,
             note: None,
+            unread: None,
             said: VecDeque::new(),
             silence: None,
             revision: None,

@@ -160,12 +160,17 @@ impl App {
         if place == Place::Callers {
             return self.go_to_callers(session);
         }
+        // Of the source it is the file of what is selected here.
+        let selected = self.selected_node();
         if self.stack.len() > 1 {
             self.aside = self.stack.split_off(1);
         }
         let wanted = self.lowest.iter_mut().find(|screen| screen.place() == place);
         if let (Some(wanted), Some(shown)) = (wanted, self.stack.first_mut()) {
             std::mem::swap(wanted, shown);
+        }
+        if place == Place::Source {
+            self.open_source(selected, session);
         }
         self.come_back(session);
     }

@@ -5,7 +5,7 @@ use tui_input::backend::crossterm::EventHandler;
 use tui_input::{Input, InputRequest};
 
 use super::base::GrowthBase;
-use super::keys::{self, Action, Place, TimeKey};
+use super::keys::{self, Action, TimeKey};
 use super::time::{Span, Times};
 use super::{App, Effect, Message, Prompt, Reading, Screen, Typed};
 use crate::export;
@@ -27,6 +27,12 @@ const METRICS: [Metric; 6] = [
 impl App {
     /// Takes a message; what comes back is for the terminal loop to do.
     pub fn update(&mut self, message: Message, session: &Session) -> Vec<Effect> {
+        let mut effects = self.take(message, session);
+        effects.extend(self.unread.take().map(Effect::Read));
+        effects
+    }
+
+    fn take(&mut self, message: Message, session: &Session) -> Vec<Effect> {
         match message {
             Message::Key(key) if key.kind == KeyEventKind::Release => return Vec::new(),
             Message::Key(key) => {
@@ -130,11 +136,6 @@ impl App {
                     self.stack.push(Screen::Help { offset: 0 });
                 }
             }
-            Action::Go(Place::Source) => {
-                let key = self.selected_node();
-                self.go_to(Place::Source, session);
-                return self.open_source(key, session);
-            }
             Action::Go(place) => self.go_to(place, session),
             Action::NextScreen => self.go_along(true, session),
             Action::FormerScreen => self.go_along(false, session),
@@ -171,33 +172,9 @@ impl App {
             Action::Time(key) => self.travel(session, |times, span| times.act(key, span)),
             Action::SortColumn | Action::SortDirection => self.sort(action, session),
             Action::Metric if self.next_flame_metric(session) => {}
-            Action::Metric => {
-                let at = METRICS.iter().position(|&m| m == self.metric).unwrap_or(0);
-                self.metric = METRICS[(at + 1) % METRICS.len()];
-                self.say(format!("counting {}", export::metric(self.metric)));
-                self.ask(session);
-            }
-            Action::Invert => {
-                if let Some(Screen::Flame(f)) = self.stack.last_mut() {
-                    f.upward = !f.upward;
-                    return Vec::new();
-                }
-                if let Some(Screen::Callers(c)) = self.stack.last_mut() {
-                    c.direction = match c.direction {
-                        Direction::Callers => Direction::Callees,
-                        Direction::Callees => Direction::Callers,
-                    };
-                    c.cursor.reset();
-                }
-                self.ask(session);
-            }
-            Action::Find => {
-                if let Screen::Flame(f) = self.screen() {
-                    let before = f.search.clone();
-                    let input = Input::new(before.clone());
-                    self.prompt = Some(Prompt { input, kind: Typed::Find(before) });
-                }
-            }
+            Action::Metric => self.next_metric(session),
+            Action::Invert => self.invert(session),
+            Action::Find => self.find(),
             Action::NextMatch { forward } => match self.screen() {
                 Screen::Source(_) => self.next_line(forward),
                 _ => self.next_match(forward),
@@ -229,6 +206,37 @@ impl App {
             | Action::Limit => self.act_on_rows(action, session),
         }
         Vec::new()
+    }
+
+    fn next_metric(&mut self, session: &Session) {
+        let at = METRICS.iter().position(|&m| m == self.metric).unwrap_or(0);
+        self.metric = METRICS[(at + 1) % METRICS.len()];
+        self.say(format!("counting {}", export::metric(self.metric)));
+        self.ask(session);
+    }
+
+    fn invert(&mut self, session: &Session) {
+        match self.stack.last_mut() {
+            Some(Screen::Flame(f)) => f.upward = !f.upward,
+            Some(Screen::Callers(c)) => {
+                c.direction = match c.direction {
+                    Direction::Callers => Direction::Callees,
+                    Direction::Callees => Direction::Callers,
+                };
+                c.cursor.reset();
+                self.ask(session);
+            }
+            _ => {}
+        }
+    }
+
+    /// Starts typing what is looked for.
+    fn find(&mut self) {
+        if let Screen::Flame(f) = self.screen() {
+            let before = f.search.clone();
+            let input = Input::new(before.clone());
+            self.prompt = Some(Prompt { input, kind: Typed::Find(before) });
+        }
     }
 
     /// What rows are, which columns they have, and what growth is counted from.

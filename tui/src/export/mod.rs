@@ -14,8 +14,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::query::{
-    self, Before, Direction, FlameQuestion, Label, LeakRow, Metric, NodeKey, PromotionRow, Row,
-    Series, ThreadRow, When,
+    self, Direction, FlameQuestion, Label, LeakRow, Metric, NodeKey, PromotionRow, Row, Series,
+    ThreadRow, Weighed, When,
 };
 use crate::session::Session;
 use crate::session::figures::Estimate;
@@ -53,7 +53,7 @@ pub struct Request {
     /// The root is on top.
     pub icicle: bool,
     /// What each callstack had in use before: the picture is coloured by the difference.
-    pub before: Option<Before>,
+    pub before: Option<Weighed>,
     /// Widths count what was born since a moment and lives.
     pub gained: bool,
 }

@@ -203,8 +203,8 @@ fn grown(session: &Session, then: &Then, root: &Node, picks: &[Pick]) -> FxHashM
     places.iter().map(|(path, &place)| (*path, of(place))).collect()
 }
 
-/// Callstacks with what each had in use.
-pub type Before = Vec<(Vec<Label>, f64)>;
+/// Callstacks, root first, with what each weighs.
+pub type Weighed = Vec<(Vec<Label>, f64)>;
 
 /// The callstacks that [`flame`] has in its tree, whole: root first, with the value that
 /// widths count; those with none are left out. And the sum of them; and where growth is
@@ -213,7 +213,7 @@ pub type Before = Vec<(Vec<Label>, f64)>;
 pub fn flame_stacks(
     session: &Session,
     question: &FlameQuestion<'_>,
-) -> (Vec<(Vec<Label>, f64)>, Estimate, Option<Before>) {
+) -> (Weighed, Estimate, Option<Weighed>) {
     let FlameQuestion { when, zoom, .. } = *question;
     let nothing = (Vec::new(), Estimate::Unknown, None);
     let gained = growth(session, when, question.gained_from_ns);

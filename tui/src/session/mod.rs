@@ -557,7 +557,7 @@ impl Session {
         self.see(status.at);
         let before = self.course.status().copied();
         self.course.status_is(&Status { totals: sane::totals(&status.totals), ..*status });
-        self.log_status(before, status);
+        self.log_status(before.as_ref(), status);
         self.note_layers(status.at.time_ns);
     }
 }

@@ -4,6 +4,8 @@
 //! are told apart without colours. The selected one is plain and bold; of what is looked
 //! for, frames are underlined.
 
+use std::fmt::Write as _;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style, Stylize};
@@ -92,10 +94,10 @@ fn crumbs(app: &App, flame: &Flame, area: Rect, frame: &mut Frame) {
         {
             let text = text::clean(&flame.search).into_owned();
             let text = text::keep_start(&text, 20).into_owned();
-            right += &format!("“{text}” in {} · ", format::cost(matched));
+            let _ = write!(right, "“{text}” in {} · ", format::cost(matched));
         }
         if !flame.zoom.is_empty() {
-            right += &format!("{} of all · ", format::cost(answer.share));
+            let _ = write!(right, "{} of all · ", format::cost(answer.share));
         }
     }
     if flame.frozen.is_some() {

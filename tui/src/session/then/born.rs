@@ -1,9 +1,10 @@
 //! Generations: blocks that live, by when they were born.
 
 use super::bounds::Bounds;
+use super::by::By;
+use super::standing::Purpose;
 use super::weights::Weights;
 use super::{Session, When};
-use crate::session::book::Stack;
 use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::totals::Total;
 
@@ -33,7 +34,13 @@ pub fn of(session: &Session, bounds: &Bounds, ends_us: &[u64]) -> Generations {
     if bounds.when == When::Peak || !bounds.in_use {
         return groups;
     }
-    let group_of: Vec<u32> = session.book.stacks().iter().map(Stack::group).collect();
+    if let Some(standing) = session.standing(bounds, By::Group, Purpose::Generations, ends_us) {
+        for (of, totals) in standing.classes().zip(groups.totals.chunks_exact_mut(each)) {
+            totals.copy_from_slice(of);
+        }
+        return groups;
+    }
+    let group_of = session.book.group_of();
     let mut weights = Weights::new();
     let mut take = |stack: u32, born_us: u64, weight: &Weight| {
         let Some(group) = group_of.get(stack as usize) else { return };

@@ -37,6 +37,7 @@ mod came;
 pub mod old;
 mod settled;
 mod since;
+pub(super) mod standing;
 #[cfg(test)]
 mod tests;
 pub mod threads;
@@ -111,6 +112,14 @@ pub(super) struct Kept {
     over_time: RefCell<Option<OverTime>>,
     settled: RefCell<settled::All>,
     since: RefCell<since::Kept>,
+    standing: RefCell<standing::Kept>,
+}
+
+impl Kept {
+    /// Sums of the living, to be told of what happens to blocks.
+    pub(super) fn standing(&mut self) -> &mut standing::Kept {
+        self.standing.get_mut()
+    }
 }
 
 /// See the module.

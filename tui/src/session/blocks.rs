@@ -151,18 +151,11 @@ impl Blocks {
             .filter_map(|(slot, _)| self.at(slot))
     }
 
-    /// Those born after one moment and until another, in microseconds since the agent's start.
-    pub fn born_within(
-        &self,
-        after_us: u64,
-        until_us: u64,
-    ) -> impl Iterator<Item = (BlockId, &Block)> + '_ {
-        let until_us = until_us.min(EMPTY.1 - 1);
-        let within = move |born: u64| after_us < born && born <= until_us;
-        self.born_us
-            .iter()
-            .enumerate()
-            .filter(move |(_, born)| within(**born))
+    /// Those whose births, in microseconds since the agent's start, are wanted.
+    pub fn born(&self, wanted: impl Fn(u64) -> bool) -> impl Iterator<Item = (BlockId, &Block)> {
+        let births = self.born_us.iter().enumerate();
+        births
+            .filter(move |(_, born)| **born != EMPTY.1 && wanted(**born))
             .filter_map(|(slot, _)| self.at(slot))
     }
 
@@ -412,10 +405,11 @@ mod tests {
         of_few.sort_unstable();
         assert!(of_few.into_iter().eq(want().filter(|id| few(*id as u32))));
         for (after, until) in [(0, n), (n / 2000, n / 1000), (n / 1000, u64::MAX)] {
-            let mut born: Vec<u64> = blocks.born_within(after, until).map(|(id, _)| id.0).collect();
+            let within = |us: u64| after < us && us <= until;
+            let mut born: Vec<u64> = blocks.born(within).map(|(id, _)| id.0).collect();
             born.sort_unstable();
-            let within = |id: &u64| after < id / 1000 && id / 1000 <= until;
-            assert!(born.into_iter().eq(want().filter(within)), "{after}..{until}");
+            let want = want().filter(|id| within(id / 1000));
+            assert!(born.into_iter().eq(want), "{after}..{until}");
         }
     }
 }

@@ -1,8 +1,6 @@
 //! Generations: blocks that live, by when they were born.
 
 use super::bounds::Bounds;
-use super::by::By;
-use super::standing::Purpose;
 use super::weights::Weights;
 use super::{Session, When};
 use heaptop_protocol::estimate::Weight;
@@ -25,6 +23,24 @@ impl Generations {
     }
 }
 
+/// Of sets of groups, what `of` says of each of theirs together; there are `each` generations.
+pub fn sums<'a, 't>(
+    of: &dyn Fn(u32) -> &'t [Total],
+    each: usize,
+    sets: impl Iterator<Item = &'a [u32]>,
+) -> Vec<Vec<Total>> {
+    sets.map(|groups| {
+        let mut sums = vec![Total::default(); each];
+        for &group in groups {
+            for (sum, of) in sums.iter_mut().zip(of(group)) {
+                sum.merge(of);
+            }
+        }
+        sums
+    })
+    .collect()
+}
+
 /// By group, the blocks alive at the end by the stretch of time that they were born in: the
 /// first until `ends_us[0]`, the next from then until `ends_us[1]`, the last after all.
 pub fn of(session: &Session, bounds: &Bounds, ends_us: &[u64]) -> Generations {
@@ -32,12 +48,6 @@ pub fn of(session: &Session, bounds: &Bounds, ends_us: &[u64]) -> Generations {
     let totals = vec![Total::default(); session.book.groups().numbers() * each];
     let mut groups = Generations { each, totals };
     if bounds.when == When::Peak || !bounds.in_use {
-        return groups;
-    }
-    if let Some(standing) = session.standing(bounds, By::Group, Purpose::Generations, ends_us) {
-        for (of, totals) in standing.classes().zip(groups.totals.chunks_exact_mut(each)) {
-            totals.copy_from_slice(of);
-        }
         return groups;
     }
     let group_of = session.book.group_of();

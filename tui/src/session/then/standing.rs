@@ -12,7 +12,7 @@
 //!
 //! and all of them together are in use. A birth adds to one sum, a death takes from it. Where
 //! moments move, blocks born between the old and the new one move with them, which the
-//! column of births finds ([`born_within`]).
+//! column of births finds ([`Blocks::born`]).
 //!
 //! **Subtracted.** A sum that blocks leave keeps the bounds of their sizes until it is empty,
 //! as those of the agent do ([`Total::sub`]): they err to the safe side.
@@ -22,7 +22,7 @@
 //! Those that nobody asked for in [`KEPT_NS`] go: events cost nothing for screens that nobody
 //! looks at.
 //!
-//! [`born_within`]: crate::session::blocks::Blocks::born_within
+//! [`Blocks::born`]: crate::session::blocks::Blocks::born
 
 use super::Session;
 use super::When;
@@ -109,6 +109,13 @@ impl Standing {
         self.totals.chunks_exact(self.ends_us.len() + 1)
     }
 
+    /// The same of a class.
+    #[must_use]
+    pub fn of(&self, class: u32) -> &[Total] {
+        let each = self.ends_us.len() + 1;
+        self.totals.get(class as usize * each..(class as usize + 1) * each).unwrap_or_default()
+    }
+
     /// Changes the sum that a block is in.
     fn change(&mut self, one: &One<'_>, change: impl FnOnce(&mut Total)) {
         let Some(class) = self.classes.class(one.stack, one.size, one.thread) else { return };
@@ -123,13 +130,17 @@ impl Standing {
 
     /// Stretches end elsewhere.
     fn move_to(&mut self, session: &Session, ends_us: &[u64]) {
-        let moved = self.ends_us.iter().zip(ends_us).filter(|(old, new)| old != new);
-        let all = moved.fold((u64::MAX, 0), |(from, to), (&old, &new)| {
-            (from.min(old.min(new)), to.max(old.max(new)))
-        });
+        let moved: Vec<(u64, u64)> = self
+            .ends_us
+            .iter()
+            .zip(ends_us)
+            .filter(|(old, new)| old != new)
+            .map(|(&old, &new)| (old.min(new), old.max(new)))
+            .collect();
+        let passed = |born_us: u64| moved.iter().any(|&(from, to)| from < born_us && born_us <= to);
         let mut weights = Weights::new();
         let mut of: Vec<u64> = std::mem::replace(&mut self.ends_us, ends_us.to_vec());
-        for (_, block) in session.blocks.born_within(all.0, all.1) {
+        for (_, block) in session.blocks.born(passed) {
             let born_us = block.born_us();
             let stretch = |ends: &[u64]| ends.partition_point(|&end| end < born_us);
             if stretch(&of) != stretch(ends_us) {

@@ -43,6 +43,17 @@ fn check(session: &Session, base_us: u64) -> Result<(), TestCaseError> {
         let want: Vec<Vec<_>> = want.iter().map(|of| of.iter().map(known).collect()).collect();
         prop_assert_eq!(got, want, "{:?} {:?}", by, purpose);
     }
+    let want = threads::pass(session, &bounds);
+    let got = threads::of(session, &bounds);
+    prop_assert_eq!(got.len(), want.len());
+    for (id, want) in &want {
+        let got = got.get(id).copied().unwrap_or_default();
+        let sums = |of: &threads::OfThread| {
+            let threads::OfThread { allocated, window, in_use, freed, freed_elsewhere } = of;
+            [allocated, window, in_use, freed, freed_elsewhere].map(known)
+        };
+        prop_assert_eq!(sums(&got), sums(want), "{:?}", id);
+    }
     Ok(())
 }
 
@@ -57,6 +68,7 @@ proptest! {
     #[test]
     fn sums_that_are_kept_up_are_those_of_a_pass(steps in steps(), bases in 1usize..40) {
         let mut world = World::new(true);
+        (1..4).for_each(|id| world.f.name_thread(id, "worker"));
         let mut base_us = 0;
         for (at, step) in steps.into_iter().enumerate() {
             world.f.thread = ThreadId(1 + at as u32 % 3);

@@ -103,25 +103,42 @@ pub fn of(session: &Session, bounds: &Bounds) -> Threads {
         return Threads::default();
     }
     let ends = [bounds.born_after_us];
-    let at = matches!(bounds.when, When::At(_));
+    let standing = session.standing(bounds, By::Thread, Purpose::Growth, &ends);
+    let Some(standing) = standing.filter(|_| matches!(bounds.when, When::At(_))) else {
+        return pass(session, bounds);
+    };
+    let mut over = session.then.threads.borrow_mut();
+    over.go_on(session, bounds);
+    let mut threads = over.threads.clone();
     let ids = session.thread_classes();
-    if let Some(standing) = session.standing(bounds, By::Thread, Purpose::Growth, &ends)
-        && at
-        // Who was not told of yet has no class of his own.
-        && standing.of(ids.len() as u32).iter().all(|total| total.n == 0)
-    {
-        let mut over = session.then.threads.borrow_mut();
-        over.go_on(session, bounds);
-        let mut threads = over.threads.clone();
+    // Who was not told of yet has no class of his own.
+    if standing.of(ids.len() as u32).iter().any(|total| total.n > 0) {
+        add_living(session, bounds, &mut threads, false);
+    } else {
         for (id, of) in ids.iter().zip(standing.classes()).filter(|(_, of)| of[0].n + of[1].n > 0) {
             let thread = threads.entry(*id).or_default();
             thread.allocated.merge(&of[1]);
             of.iter().for_each(|total| thread.in_use.merge(total));
         }
-        add_window(session, bounds, &mut threads);
-        return threads;
     }
-    pass(session, bounds)
+    add_window(session, bounds, &mut threads);
+    threads
+}
+
+/// The living, one by one; what of them is in the window of rates where that is wanted.
+fn add_living(session: &Session, bounds: &Bounds, threads: &mut Threads, window: bool) {
+    let mut weights = Weights::new();
+    for (_, block) in session.blocks.iter() {
+        let born_us = block.born_us();
+        if born_us <= bounds.end_us {
+            let weight = weights.of(block.interval, block.size);
+            let thread = threads.entry(kept(block.thread)).or_default();
+            if window {
+                thread.window(bounds, born_us, weight);
+            }
+            thread.lives(bounds.born_after_us, born_us, weight);
+        }
+    }
 }
 
 /// What was born in the window of rates, dead or alive.
@@ -165,14 +182,6 @@ pub fn pass(session: &Session, bounds: &Bounds) -> Threads {
             thread.over(bounds.born_after_us, &life, weight);
         }
     }
-    for (_, block) in session.blocks.iter() {
-        let born_us = block.born_us();
-        if born_us <= bounds.end_us {
-            let weight = weights.of(block.interval, block.size);
-            let thread = threads.entry(kept(block.thread)).or_default();
-            thread.window(bounds, born_us, weight);
-            thread.lives(bounds.born_after_us, born_us, weight);
-        }
-    }
+    add_living(session, bounds, &mut threads, true);
     threads
 }

@@ -66,9 +66,13 @@ proptest! {
     })]
     /// At R = 1, where sums are of whole numbers, they are the same at every step.
     #[test]
-    fn sums_that_are_kept_up_are_those_of_a_pass(steps in steps(), bases in 1usize..40) {
+    fn sums_that_are_kept_up_are_those_of_a_pass(
+        steps in steps(),
+        bases in 1usize..40,
+        named in 3u32..5,
+    ) {
         let mut world = World::new(true);
-        (1..4).for_each(|id| world.f.name_thread(id, "worker"));
+        (1..named).for_each(|id| world.f.name_thread(id, "worker"));
         let mut base_us = 0;
         for (at, step) in steps.into_iter().enumerate() {
             world.f.thread = ThreadId(1 + at as u32 % 3);

@@ -16,7 +16,7 @@ use super::{Figures, Label, NodeKey, Question, When};
 use crate::session::blocks::Block;
 use crate::session::estimate::{self, Sight, family};
 use crate::session::figures::{Change, Estimate, Ratio};
-use crate::session::lives::End;
+use crate::session::lives::{End, Life};
 use crate::session::then::by::size_class;
 use crate::session::{Session, estimate::survival};
 use heaptop_protocol::estimate::Weight;
@@ -255,7 +255,7 @@ pub fn details(session: &Session, when: When, key: NodeKey) -> Option<Details> {
         members
     };
     let times = [from / 1000, middle / 1000, to / 1000];
-    let (sums, living, blocks_len) = blocks(session, &members, times);
+    let (sums, living, blocks_len) = blocks(session, group, &members, times);
     let sight = numbers.sight(super::numbers::Part::InUse)?;
     // What is told of survivors alone says nothing of all that were born.
     let lives = session.knows_lives();
@@ -303,12 +303,13 @@ pub fn details(session: &Session, when: When, key: NodeKey) -> Option<Details> {
 /// there are.
 fn blocks<'a>(
     session: &'a Session,
+    group: u32,
     members: &[bool],
     times: [u64; 3],
 ) -> (Sums, Vec<(BlockId, &'a Block)>, usize) {
     let mine = |stack: u32| members.get(stack as usize).is_some_and(|mine| *mine);
     let mut sums = Sums::default();
-    for life in session.lives_over().of_within(0, times[0], times[2], mine) {
+    let mut add = |life: &Life| {
         let w = life.weight();
         let one = One {
             born_us: life.born_us,
@@ -328,9 +329,19 @@ fn blocks<'a>(
                 }
             }
         }
+    };
+    match session.lives_of(group, members) {
+        Some(lives) => {
+            let within = |l: &&Life| l.ended_us > times[0] && l.born_us <= times[2];
+            lives.iter().filter(within).for_each(add);
+        }
+        None => {
+            let lives = session.lives_over().of_within(0, times[0], times[2], mine);
+            lives.for_each(|life| add(&life));
+        }
     }
     let mut living: Vec<(BlockId, &Block)> = Vec::new();
-    for (id, block) in session.live_blocks().filter(|(_, block)| mine(block.stack)) {
+    for (id, block) in session.live_blocks_of(mine) {
         let born_us = block.born_ns / 1000;
         if born_us > times[2] {
             continue;

@@ -150,6 +150,14 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// How callsites are put together, where they are.
+    pub const fn partition(&self) -> Option<&Arc<Partition>> {
+        match &self.kind {
+            Kind::Classes(_, partition) => Some(partition),
+            Kind::Sites | Kind::Blocks(_) => None,
+        }
+    }
+
     /// Whether a row is one group, whose lives are kept with it.
     pub const fn are_groups(&self) -> bool {
         matches!(self.kind, Kind::Sites)

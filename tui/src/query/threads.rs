@@ -2,6 +2,7 @@
 
 use super::When;
 use crate::session::figures::{Estimate, Ratio};
+use crate::session::then::Then;
 use crate::session::then::threads::OTHERS;
 use crate::session::{Session, estimate};
 use heaptop_protocol::ids::ThreadId;
@@ -46,8 +47,7 @@ pub fn thread_name(row: &ThreadRow) -> String {
 /// Threads that allocated anything that was heard of; most bytes allocated first.
 #[must_use]
 pub fn threads(session: &Session, when: When) -> Vec<ThreadRow> {
-    let when = if when == When::Now { When::At(session.now_ns()) } else { when };
-    let Some(then) = session.then(when) else { return Vec::new() };
+    let then = Then::bare(session, when);
     let (born, living) = (then.sight_of_allocated(), then.sight_of_in_use());
     let rates = then.sight_of_rates();
     let if_known = |known: bool, estimate| if known { estimate } else { Estimate::Unknown };

@@ -3,7 +3,6 @@
 use super::bounds::Bounds;
 use super::weights::Weights;
 use super::{Session, When};
-use crate::session::book::Stack;
 use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::totals::Total;
 
@@ -24,6 +23,24 @@ impl Generations {
     }
 }
 
+/// Of sets of groups, what `of` says of each of theirs together; there are `each` generations.
+pub fn sums<'a, 't>(
+    of: &dyn Fn(u32) -> &'t [Total],
+    each: usize,
+    sets: impl Iterator<Item = &'a [u32]>,
+) -> Vec<Vec<Total>> {
+    sets.map(|groups| {
+        let mut sums = vec![Total::default(); each];
+        for &group in groups {
+            for (sum, of) in sums.iter_mut().zip(of(group)) {
+                sum.merge(of);
+            }
+        }
+        sums
+    })
+    .collect()
+}
+
 /// By group, the blocks alive at the end by the stretch of time that they were born in: the
 /// first until `ends_us[0]`, the next from then until `ends_us[1]`, the last after all.
 pub fn of(session: &Session, bounds: &Bounds, ends_us: &[u64]) -> Generations {
@@ -33,7 +50,7 @@ pub fn of(session: &Session, bounds: &Bounds, ends_us: &[u64]) -> Generations {
     if bounds.when == When::Peak || !bounds.in_use {
         return groups;
     }
-    let group_of: Vec<u32> = session.book.stacks().iter().map(Stack::group).collect();
+    let group_of = session.book.group_of();
     let mut weights = Weights::new();
     let mut take = |stack: u32, born_us: u64, weight: &Weight| {
         let Some(group) = group_of.get(stack as usize) else { return };

@@ -2,7 +2,7 @@
 //! their thread.
 
 use super::Session;
-use crate::session::book::Stack;
+use crate::session::book::Book;
 use crate::session::then::threads::OTHERS;
 use heaptop_protocol::ids::ThreadId;
 
@@ -31,6 +31,7 @@ pub const fn size_class(size: u64) -> u32 {
 }
 
 /// The numbers that blocks are put together under.
+#[derive(Debug)]
 pub enum Classes {
     /// By callstack, its group.
     Groups(Vec<u32>),
@@ -46,7 +47,7 @@ impl Classes {
     /// Those of a session.
     pub fn of(session: &Session, by: By) -> Self {
         match by {
-            By::Group => Self::Groups(session.book.stacks().iter().map(Stack::group).collect()),
+            By::Group => Self::Groups(session.book.group_of().to_vec()),
             By::Stack => Self::Stacks(session.book.stacks().len() as u32),
             By::Size => Self::Sizes,
             By::Thread => {
@@ -58,6 +59,21 @@ impl Classes {
                 }
                 Self::Threads(places, ids.len() as u32)
             }
+        }
+    }
+
+    /// Takes in the callstacks that have come since.
+    #[inline]
+    pub fn fit(&mut self, book: &Book) {
+        let all = book.group_of();
+        match self {
+            Self::Groups(groups) => {
+                if let Some(new) = all.get(groups.len()..) {
+                    groups.extend_from_slice(new);
+                }
+            }
+            Self::Stacks(count) => *count = all.len() as u32,
+            Self::Sizes | Self::Threads(..) => {}
         }
     }
 

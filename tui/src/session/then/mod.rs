@@ -34,9 +34,11 @@ pub mod born;
 mod bounds;
 pub mod by;
 mod came;
+mod closely;
 pub mod old;
 mod settled;
 mod since;
+pub(super) mod standing;
 #[cfg(test)]
 mod tests;
 pub mod threads;
@@ -49,6 +51,7 @@ use super::estimate::family;
 use super::estimate::survival::Table;
 use super::figures::Lifetime;
 use super::lifetimes::Ages;
+use super::partition::{Class, Partition};
 use super::when::When;
 use super::{Connection, Session};
 use bounds::Bounds;
@@ -56,9 +59,10 @@ use by::By;
 use heaptop_protocol::ids::ThreadId;
 use heaptop_protocol::totals::{Total, Totals};
 use rustc_hash::FxHashMap;
+use standing::Purpose;
 use std::cell::RefCell;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
-use totals::Sets;
+use totals::{Grown, Sets};
 use trend::Trend;
 
 /// Until so long after a moment events may still come that are before it.
@@ -111,6 +115,16 @@ pub(super) struct Kept {
     over_time: RefCell<Option<OverTime>>,
     settled: RefCell<settled::All>,
     since: RefCell<since::Kept>,
+    standing: RefCell<standing::Kept>,
+    threads: RefCell<threads::Over>,
+    closely: RefCell<closely::Kept>,
+}
+
+impl Kept {
+    /// Sums of the living, to be told of what happens to blocks.
+    pub(super) fn standing(&mut self) -> &mut standing::Kept {
+        self.standing.get_mut()
+    }
 }
 
 /// See the module.
@@ -124,12 +138,15 @@ pub struct Then {
     grew: OnceLock<Vec<bool>>,
     old: Mutex<Option<Old>>,
     born: Mutex<Option<Born>>,
+    together: Mutex<Option<Grew>>,
 }
 
 /// The old blocks by group, and from when on back they are old.
 type Old = (u64, Arc<Vec<Total>>);
 /// Generations by group, and where they end.
 type Born = (Vec<u64>, Arc<born::Generations>);
+/// Which of the classes that groups are put together to grew with evidence, and whose they are.
+type Grew = (Arc<Partition>, Arc<Vec<bool>>);
 
 impl Session {
     /// From when to when any moment can be asked about, in nanoseconds since the agent's
@@ -254,6 +271,16 @@ impl Session {
 }
 
 impl Then {
+    /// What is known of a moment or a range, without any sums.
+    #[must_use]
+    pub fn bare(session: &Session, when: When) -> Self {
+        let when = match when.until(session.now_ns) {
+            When::Now => When::At(session.now_ns),
+            when => when,
+        };
+        Self::made(Bounds::new(session, when), Sets::default(), By::Group)
+    }
+
     fn new(session: &Session, when: When, by: By) -> Self {
         let bounds = Bounds::new(session, when);
         let sets = Sets::of(session, &bounds, by);
@@ -271,8 +298,8 @@ impl Then {
     fn made(bounds: Bounds, sets: Sets, by: By) -> Self {
         let sets = Arc::new(sets);
         let (lives, trend, grew) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let (old, born) = (Mutex::new(None), Mutex::new(None));
-        Self { by, bounds, sets, lives, trend, grew, old, born }
+        let (old, born, together) = (Mutex::new(None), Mutex::new(None), Mutex::new(None));
+        Self { by, bounds, sets, lives, trend, grew, old, born, together }
     }
 
     /// The same, with those of its parts that are kept; others are made when they are asked
@@ -288,6 +315,31 @@ impl Then {
             grew: self.grew.clone(),
             old: Mutex::new(None),
             born: Mutex::new(None),
+            together: Mutex::new(None),
+        }
+    }
+
+    /// By class of groups put together, the same as [`Self::grew`].
+    #[must_use]
+    pub fn grew_together(&self, partition: &Arc<Partition>) -> Arc<Vec<bool>> {
+        let make = || {
+            let sum = |class: &Class| {
+                let mut sum = Grown::default();
+                class
+                    .groups
+                    .iter()
+                    .filter_map(|&group| self.sets.grown.get(group as usize))
+                    .for_each(|of| sum.merge(of));
+                sum
+            };
+            let sets: Vec<Grown> = partition.classes.iter().map(sum).collect();
+            let sets = sets.iter().map(|set| (&set.gained, &set.lost));
+            Arc::new(family::grew(sets, self.sight_of_growth()))
+        };
+        let Ok(mut kept) = self.together.lock() else { return make() };
+        match &*kept {
+            Some((known, grew)) if Arc::ptr_eq(known, partition) => Arc::clone(grew),
+            _ => Arc::clone(&kept.insert((Arc::clone(partition), make())).1),
         }
     }
 
@@ -343,21 +395,29 @@ impl Then {
         old::ages(session, &self.bounds, born_until_ns / 1000, groups)
     }
 
-    /// By group, the blocks alive then by generation: those born until the first of
+    /// Of sets of groups, the blocks alive then by generation: those born until the first of
     /// `ends_ns`, from then until the next, and after the last.
     #[must_use]
-    pub fn generations(&self, session: &Session, ends_ns: &[u64]) -> Arc<born::Generations> {
+    pub fn generations<'a>(
+        &self,
+        session: &Session,
+        ends_ns: &[u64],
+        sets: impl Iterator<Item = &'a [u32]>,
+    ) -> Vec<Vec<Total>> {
         let ends_us: Vec<u64> = ends_ns.iter().map(|ns| ns / 1000).collect();
-        let make = || Arc::new(born::of(session, &self.bounds, &ends_us));
-        let Ok(mut kept) = self.born.lock() else { return make() };
-        match &*kept {
-            Some((known, groups)) if *known == ends_us => Arc::clone(groups),
-            _ => {
-                let groups = make();
-                *kept = Some((ends_us, Arc::clone(&groups)));
-                groups
-            }
+        let purpose = Purpose::Generations;
+        if let Some(standing) = session.standing(&self.bounds, By::Group, purpose, &ends_us) {
+            return born::sums(&|group| standing.of(group), ends_us.len() + 1, sets);
         }
+        let make = || Arc::new(born::of(session, &self.bounds, &ends_us));
+        let groups = match self.born.lock() {
+            Err(_) => make(),
+            Ok(mut kept) => match &*kept {
+                Some((known, groups)) if *known == ends_us => Arc::clone(groups),
+                _ => Arc::clone(&kept.insert((ends_us.clone(), make())).1),
+            },
+        };
+        born::sums(&|group| groups.of(group), ends_us.len() + 1, sets)
     }
 
     /// The totals of a callstack.

@@ -184,10 +184,11 @@ mod tests {
     use crate::app::{Message, Options};
     use crate::session::Input;
     use crate::session::fixture::Fixture;
+    use crate::view::theme::Theme;
     use heaptop_protocol::message::Mark;
 
     fn started(f: &Fixture) -> App {
-        let mut app = App::new(Options { color: false, ascii: false });
+        let mut app = App::new(Options { theme: Theme::mono(), ascii: false });
         app.update(Message::Resize(80, 24), &f.session);
         app.update(Message::Refresh, &f.session);
         app

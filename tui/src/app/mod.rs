@@ -59,6 +59,7 @@ use crate::query::{Column, Grouping, Metric, NodeKey, Order, Question, Table, Wh
 use crate::session::Connection;
 use crate::session::log::Line;
 use crate::system::Memory;
+use crate::view::theme::Theme;
 use base::GrowthBase;
 pub use commands::Wanted;
 use rooms::{Rooms, Wishes};
@@ -67,10 +68,10 @@ use summary::{Live, Summary};
 use time::Times;
 
 /// How the terminal wants the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// Colours may be used.
-    pub color: bool,
+    /// What it is coloured with.
+    pub theme: Theme,
     /// Only ASCII characters may be used.
     pub ascii: bool,
 }

@@ -36,6 +36,7 @@ use crate::source::wanted::Wanted;
 use crate::symbols::Symbolizer;
 use crate::terminal::{self, Ended};
 use crate::view::text;
+use crate::view::theme::{Depth, Palette, Theme};
 
 /// A live, statistical heap profiler for the terminal.
 ///
@@ -48,6 +49,9 @@ struct Arguments {
     /// Use colours.
     #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN")]
     color: When,
+    /// Which colours, if any.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "THEME")]
+    theme: Palette,
     /// Draw with ASCII characters alone.
     #[arg(long, global = true)]
     ascii: bool,
@@ -166,7 +170,11 @@ fn say(sentence: &str) {
 fn run(arguments: &Arguments) -> Result<(), Failure> {
     let terminal = io::stdout().is_terminal();
     let options = Options {
-        color: arguments.color.color(terminal, |name| std::env::var(name).ok()),
+        theme: if arguments.color.color(terminal, |name| std::env::var(name).ok()) {
+            Theme::new(arguments.theme, Depth::of(|name| std::env::var(name).ok()))
+        } else {
+            Theme::mono()
+        },
         ascii: arguments.ascii,
     };
     match &arguments.command {
@@ -300,7 +308,8 @@ mod tests {
             Ok(Arguments {
                 command: Some(Command::Attach { .. }),
                 color: When::Never,
-                ascii: true
+                ascii: true,
+                ..
             })
         ));
         assert!(parse("heaptop").unwrap().command.is_none());

@@ -3,11 +3,11 @@
 use heaptop_protocol::message::Track;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier, Style, Stylize};
+use ratatui::style::{Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 
 use super::format::{self, Figure, Rounding, Unit};
-use super::text;
+use super::{text, theme};
 use crate::app::keys::{Place, TABS};
 use crate::app::{App, Reading};
 use crate::session::Connection;
@@ -172,15 +172,13 @@ impl Item {
         label + usize::from(label > 0) + text::width(&self.value)
     }
 
-    fn spans(&self, color: bool) -> Vec<Span<'static>> {
+    fn spans(&self) -> Vec<Span<'static>> {
         let mut style = Style::new();
         if self.dim {
             style = style.add_modifier(Modifier::DIM);
         }
         if self.loss {
-            style = style.add_modifier(Modifier::BOLD);
-            style =
-                if color { style.fg(Color::Red) } else { style.add_modifier(Modifier::REVERSED) };
+            style = style.patch(theme::LOSS);
         } else if self.worth == IN_USE {
             style = style.add_modifier(Modifier::BOLD);
         }
@@ -205,7 +203,7 @@ pub fn figures(app: &App, area: Rect, frame: &mut Frame) {
             if i > 0 {
                 spans.push(Span::raw(" ".repeat(gap)));
             }
-            spans.extend(item.spans(app.options().color));
+            spans.extend(item.spans());
         }
         frame.render_widget(Line::from(spans), Rect { y, height: 1, ..area });
     }

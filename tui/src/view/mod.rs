@@ -19,8 +19,8 @@
 //!
 //! How many lines each part gets is in [`crate::app::rooms`]; which columns fit,
 //! in [`layout`]; how numbers look, in [`format`]; how long text is cut, in [`text`].
-//! Colour has two meanings: red is loss, yellow is growth with evidence. All else is weight
-//! and place.
+//! Colour has two meanings, loss and growth with evidence; all else is weight and place.
+//! [`theme`] has the colours.
 
 mod bar;
 pub(crate) mod callers;
@@ -44,6 +44,7 @@ mod survival;
 #[cfg(test)]
 mod testing;
 pub mod text;
+pub mod theme;
 pub mod threads;
 pub(crate) mod timebar;
 mod timeline;
@@ -141,13 +142,14 @@ pub fn draw(app: &App, frame: &mut Frame) {
         Screen::Leaks(leaks) => leaks::draw(app, leaks, &parts, frame),
         Screen::Threads(threads) => threads::draw(app, threads, &parts, frame),
         Screen::Source(source) => source::draw(app, source, &parts, frame),
-        Screen::Log(log) => log::draw(app, log, parts.body, frame),
+        Screen::Log(log) => log::draw(log, parts.body, frame),
         Screen::Details(details) => details::draw(details, parts.body, frame),
         Screen::Columns { cursor } => columns::draw(app, cursor, &parts, frame),
         Screen::Help { offset } => help::draw(*offset, parts.body, frame),
     }
     bar::filter(app, parts.filter, frame);
     bar::keys(app, parts.bar, frame);
+    app.options().theme.paint(frame.buffer_mut());
     if app.options().ascii {
         plain::ascii(frame.buffer_mut());
     }
@@ -277,6 +279,8 @@ mod mouse_tests;
 mod source_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod theme_tests;
 #[cfg(test)]
 mod threads_tests;
 #[cfg(test)]

@@ -137,7 +137,7 @@ impl App {
     pub(super) fn answer(&mut self, key: &KeyEvent, session: &Session) -> Vec<Effect> {
         let Some(wanted) = self.wanted.take() else { return Vec::new() };
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        let action = super::keys::action(key, self.screen().place());
+        let action = self.keymap().action(key, self.screen().place());
         match (key.code, action) {
             (KeyCode::Char('c'), _) if control => return vec![Effect::Quit],
             (KeyCode::Char('z'), _) if control => {

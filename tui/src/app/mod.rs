@@ -29,6 +29,7 @@ mod commands;
 pub mod cursor;
 pub mod details;
 pub mod flame;
+pub mod keymap;
 pub mod keys;
 pub mod leaks;
 pub mod log;
@@ -37,6 +38,7 @@ mod moves;
 pub mod promotion;
 pub mod rooms;
 mod screens;
+pub mod settings;
 pub mod source;
 pub mod summary;
 pub mod threads;
@@ -64,6 +66,7 @@ use base::GrowthBase;
 pub use commands::Wanted;
 use rooms::{Rooms, Wishes};
 pub use screens::{Callers, Screen};
+use settings::Settings;
 use summary::{Live, Summary};
 use time::Times;
 
@@ -131,6 +134,7 @@ pub enum Effect {
 #[expect(clippy::struct_excessive_bools, reason = "each is a state of its own of any screen")]
 pub struct App {
     options: Options,
+    settings: Settings,
     size: (u16, u16),
     /// Never empty; one of [`Screen::lowest`] is at the bottom.
     stack: Vec<Screen>,
@@ -224,6 +228,7 @@ impl App {
         let [first, others @ ..] = Screen::lowest();
         Self {
             options,
+            settings: Settings::default(),
             size: (80, 24),
             stack: vec![first],
             lowest: others.into(),

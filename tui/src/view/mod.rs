@@ -31,7 +31,7 @@ pub mod details;
 mod flame;
 pub mod format;
 pub(crate) mod header;
-mod help;
+pub(crate) mod help;
 mod layout;
 pub(crate) mod leaks;
 pub mod log;
@@ -145,7 +145,7 @@ pub fn draw(app: &App, frame: &mut Frame) {
         Screen::Log(log) => log::draw(log, parts.body, frame),
         Screen::Details(details) => details::draw(details, parts.body, frame),
         Screen::Columns { cursor } => columns::draw(app, cursor, &parts, frame),
-        Screen::Help { offset } => help::draw(*offset, parts.body, frame),
+        Screen::Help { offset } => help::draw(app.keymap(), *offset, parts.body, frame),
     }
     bar::filter(app, parts.filter, frame);
     bar::keys(app, parts.bar, frame);

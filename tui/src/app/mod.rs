@@ -171,6 +171,8 @@ pub struct App {
     pressed_ns: Option<u64>,
     paused: bool,
     order_held: bool,
+    /// It is the user's first screen, and no key was pressed yet.
+    first: bool,
     /// While it is held: the order.
     order: Order,
     summary: Summary,
@@ -251,6 +253,7 @@ impl App {
             pressed_ns: None,
             paused: false,
             order_held: false,
+            first: false,
             order: Order::default(),
             summary: Summary::unknown(),
             live: Live::unknown(),

@@ -32,6 +32,7 @@ impl App {
             Message::Key(key) => {
                 self.dirty = true;
                 self.note = None;
+                self.first = false;
                 return self.key(key, session);
             }
             Message::Mouse(event) => {

@@ -131,7 +131,10 @@ pub fn draw(app: &App, frame: &mut Frame) {
     for rule in [parts.upper_rule, parts.lower_rule] {
         frame.render_widget(Line::from("─".repeat(usize::from(rule.width))).dim(), rule);
     }
-    hint(app, parts.lower_rule, frame);
+    match app.first_hint() {
+        Some(first) => first_hint(&first, parts.lower_rule, frame),
+        None => hint(app, parts.lower_rule, frame),
+    }
     recording(app, parts.lower_rule, frame);
     match app.screen() {
         Screen::Callsites(cursor) => callsites::draw(app, cursor, &parts, frame),
@@ -179,6 +182,24 @@ fn hint(app: &App, rule: Rect, frame: &mut Frame) {
     if width + 4 <= rule.width {
         let x = rule.right() - width - 2;
         frame.render_widget(Line::from(hint), Rect { x, width, ..rule });
+    }
+}
+
+/// What to press, for who is here for the first time: in the same place, as much as fits.
+fn first_hint(said: &str, rule: Rect, frame: &mut Frame) {
+    let room = usize::from(rule.width).saturating_sub(6);
+    let mut said = said;
+    while text::width(said) > room {
+        match said.rsplit_once(" · ") {
+            Some((less, _)) => said = less,
+            None => return,
+        }
+    }
+    if rule.height > 0 {
+        let said = format!(" {said} ");
+        let width = text::width(&said) as u16;
+        let x = rule.right() - width - 2;
+        frame.render_widget(Line::from(said).dim(), Rect { x, width, ..rule });
     }
 }
 

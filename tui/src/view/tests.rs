@@ -493,3 +493,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_first_hint_takes_no_room() {
+    let f = orders();
+    for size in [(20, 5), (40, 24), (80, 24)] {
+        let mut app = run(&f.session, size, "").first();
+        let with = text(&drawn(&app, size));
+        press(&mut app, &f.session, "~");
+        let without = text(&drawn(&app, size));
+        let differ: Vec<(&str, &str)> =
+            with.lines().zip(without.lines()).filter(|(a, b)| a != b).collect();
+        match size {
+            (20, 5) => assert_eq!(differ, []),
+            _ => assert!(
+                differ.len() == 1 && differ[0].0.contains("new here? Enter"),
+                "{size:?}: {differ:?}"
+            ),
+        }
+    }
+}

@@ -371,7 +371,7 @@ fn measure(stacks: u64) {
         print(stacks, what, time(target, |t| t.go_on(250), work));
     }
 
-    let mut app = App::new(Options { color: true, ascii: false });
+    let mut app = App::new(Options::default());
     app.update(Message::Resize(160, 50), &target.session);
     let mut terminal =
         Terminal::new(TestBackend::new(160, 50)).expect("a test backend does not fail");

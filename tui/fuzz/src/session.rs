@@ -171,7 +171,7 @@ fuzz_target!(
     |data: &[u8]| {
         let mut said = Bytes(data);
         let mut session = Session::new();
-        let mut app = App::new(Options { color: true, ascii: said.flag() });
+        let mut app = App::new(Options { ascii: said.flag(), ..Options::default() });
         let (columns, rows) = (u16::from(said.byte()) % 130, u16::from(said.byte()) % 40);
         let Ok(mut terminal) = Terminal::new(TestBackend::new(columns, rows));
         app.update(Message::Resize(columns, rows), &session);

@@ -2,7 +2,7 @@
 
 use super::keys::Place;
 use super::summary::{Live, Summary};
-use super::{App, Callers, Effect, Screen, keys, tree};
+use super::{App, Callers, Effect, Screen, tree};
 use crate::export::{self, Request};
 use crate::query::{self, Callsites, Column, Direction, NodeKey};
 use crate::session::Session;
@@ -217,7 +217,8 @@ impl App {
                 d.offset = d.offset.min(lines.saturating_sub(page));
             }
             Some(Screen::Help { offset }) => {
-                *offset = (*offset).min(keys::HELP_LINES.saturating_sub(page));
+                let lines = view::help::lines(&self.settings.keymap);
+                *offset = (*offset).min(lines.saturating_sub(page));
             }
             Some(Screen::Timeline(t)) => t.settle(),
             Some(Screen::Source(s)) => s.settle(page),

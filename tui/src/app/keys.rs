@@ -1,5 +1,6 @@
-//! The one table of keys. Dispatch, the key bar and the help screen are made
-//! from it, so that they cannot disagree.
+//! The one table of keys. Dispatch, the key bar, the help screen, the manual and the names of
+//! the configuration are made from it, so that they cannot disagree. [`super::keymap`] puts
+//! keys of the user's own in place of these.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -206,7 +207,8 @@ impl Place {
 /// One line of the table.
 #[derive(Debug)]
 pub struct Binding {
-    keys: &'static [Key],
+    /// The keys, before the user has chosen others.
+    pub keys: &'static [Key],
     /// The keys as people read them.
     pub shown: &'static str,
     /// What the key bar says; empty: it is only in the help.
@@ -219,10 +221,26 @@ pub struct Binding {
     pub action: Action,
 }
 
-#[derive(Debug)]
-enum Key {
+/// A key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Key {
+    /// Without Control.
     Code(KeyCode),
+    /// With Control, and a small letter.
     Control(char),
+}
+
+impl Key {
+    /// Whether it was this one.
+    #[must_use]
+    pub fn is(self, event: &KeyEvent) -> bool {
+        let control = event.modifiers.contains(KeyModifiers::CONTROL);
+        let other = event.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SUPER);
+        match self {
+            Code(code) => !control && !other && event.code == code,
+            Control(c) => control && event.code == KeyCode::Char(c),
+        }
+    }
 }
 
 const fn char(c: char) -> Key {
@@ -331,7 +349,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" TREE Back "back to where you came from";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" CLOSELY Back "back to where you came from";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "" LOWEST Back "leave the class, or take the filter away";
-    [Code(Esc), Code(Backspace), Code(Enter), char('c')] "Esc, Enter, c" "back" COLUMNS Columns "close the chooser of columns";
+    [Code(Esc), Code(Backspace), Code(Enter), char('c')] "Esc, Backspace, Enter, c" "back" COLUMNS Columns "close the chooser of columns";
     [char(' ')] "Space" "show or hide" COLUMNS ToggleColumn "show the selected column, or hide it";
     [Code(Left), char('h'), char('<')] "Left, h, <" "move left" COLUMNS ColumnLeft "move the selected column to the left";
     [Code(Right), char('l'), char('>')] "Right, l, >" "move right" COLUMNS ColumnRight "move the selected column to the right";
@@ -427,29 +445,14 @@ pub const LEGEND: &[(&str, &str)] = &[
     ("cum, flat", "with everything below it; at it alone"),
 ];
 
-/// Lines of the help.
-pub const HELP_LINES: usize = BINDINGS.len() + 1 + LEGEND.len();
-
-/// What `event` does in `place`.
-#[must_use]
-pub fn action(event: &KeyEvent, place: Place) -> Option<Action> {
-    let control = event.modifiers.contains(KeyModifiers::CONTROL);
-    let other = event.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SUPER);
-    BINDINGS
-        .iter()
-        .find(|b| {
-            b.places.contains(&place)
-                && b.keys.iter().any(|key| match *key {
-                    Code(code) => !control && !other && event.code == code,
-                    Control(c) => control && event.code == KeyCode::Char(c),
-                })
-        })
-        .map(|b| b.action)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::keymap::Keymap;
+
+    fn action(event: &KeyEvent, place: Place) -> Option<Action> {
+        Keymap::default().action(event, place)
+    }
 
     #[test]
     fn no_key_means_two_things_in_one_place() {

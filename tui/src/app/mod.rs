@@ -29,6 +29,7 @@ mod commands;
 pub mod cursor;
 pub mod details;
 pub mod flame;
+pub mod keymap;
 pub mod keys;
 pub mod leaks;
 pub mod log;
@@ -37,6 +38,7 @@ mod moves;
 pub mod promotion;
 pub mod rooms;
 mod screens;
+pub mod settings;
 pub mod source;
 pub mod summary;
 pub mod threads;
@@ -59,18 +61,20 @@ use crate::query::{Column, Grouping, Metric, NodeKey, Order, Question, Table, Wh
 use crate::session::Connection;
 use crate::session::log::Line;
 use crate::system::Memory;
+use crate::view::theme::Theme;
 use base::GrowthBase;
 pub use commands::Wanted;
 use rooms::{Rooms, Wishes};
 pub use screens::{Callers, Screen};
+use settings::Settings;
 use summary::{Live, Summary};
 use time::Times;
 
 /// How the terminal wants the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// Colours may be used.
-    pub color: bool,
+    /// What it is coloured with.
+    pub theme: Theme,
     /// Only ASCII characters may be used.
     pub ascii: bool,
 }
@@ -130,6 +134,7 @@ pub enum Effect {
 #[expect(clippy::struct_excessive_bools, reason = "each is a state of its own of any screen")]
 pub struct App {
     options: Options,
+    settings: Settings,
     size: (u16, u16),
     /// Never empty; one of [`Screen::lowest`] is at the bottom.
     stack: Vec<Screen>,
@@ -166,6 +171,8 @@ pub struct App {
     pressed_ns: Option<u64>,
     paused: bool,
     order_held: bool,
+    /// It is the user's first screen, and no key was pressed yet.
+    first: bool,
     /// While it is held: the order.
     order: Order,
     summary: Summary,
@@ -225,6 +232,7 @@ impl App {
         let [first, others @ ..] = Screen::lowest();
         Self {
             options,
+            settings: Settings::default(),
             size: (80, 24),
             stack: vec![first],
             lowest: others.into(),
@@ -247,6 +255,7 @@ impl App {
             pressed_ns: None,
             paused: false,
             order_held: false,
+            first: false,
             order: Order::default(),
             summary: Summary::unknown(),
             live: Live::unknown(),

@@ -22,7 +22,7 @@ fn fixture() -> Fixture {
 }
 
 fn app(session: &Session) -> App {
-    let mut app = App::new(Options { color: false, ascii: false });
+    let mut app = App::new(Options { theme: Theme::mono(), ascii: false });
     app.update(Message::Resize(80, 24), session);
     app.update(Message::Refresh, session);
     app

@@ -5,11 +5,11 @@ use tui_input::backend::crossterm::EventHandler;
 use tui_input::{Input, InputRequest};
 
 use super::base::GrowthBase;
-use super::keys::{self, Action, TimeKey};
+use super::keys::{Action, TimeKey};
 use super::time::{Span, Times};
 use super::{App, Effect, Message, Prompt, Reading, Screen, Typed};
 use crate::export;
-use crate::query::{Column, Direction, Grouping, Metric, Order, Question, Sorted, When};
+use crate::query::{Column, Direction, Grouping, Metric, Order, Sorted, When};
 use crate::session::Session;
 
 /// Longest filter that is taken, in characters.
@@ -38,6 +38,7 @@ impl App {
             Message::Key(key) => {
                 self.dirty = true;
                 self.note = None;
+                self.first = false;
                 return self.key(key, session);
             }
             Message::Mouse(event) => {
@@ -112,7 +113,7 @@ impl App {
             self.settle(session);
             return effects;
         }
-        let effects = match keys::action(&key, self.screen().place()) {
+        let effects = match self.keymap().action(&key, self.screen().place()) {
             Some(action) => self.act(action, session),
             None => Vec::new(),
         };
@@ -370,7 +371,7 @@ impl App {
     }
 
     fn reset(&mut self, session: &Session) {
-        self.question = Question::default();
+        self.question = self.settings.question();
         self.growth_base = GrowthBase::default();
         self.reset_columns();
         for screen in self.stack.iter_mut().chain(&mut self.lowest) {
@@ -381,7 +382,7 @@ impl App {
             }
         }
         self.passed_over = 0;
-        self.metric = Metric::InUseBytes;
+        self.metric = self.settings.metric;
         self.times = Times::default();
         self.order_held = false;
         self.paused = false;

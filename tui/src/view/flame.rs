@@ -8,11 +8,11 @@ use std::fmt::Write as _;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier, Style, Stylize};
+use ratatui::style::{Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 
 use super::format::{self, Unit};
-use super::{Parts, text};
+use super::{Parts, text, theme};
 use crate::app::App;
 use crate::app::flame::{Bar, Flame};
 use crate::export;
@@ -39,19 +39,12 @@ pub fn draw(app: &App, flame: &Flame, parts: &Parts, frame: &mut Frame) {
         order = if i > 0 && flame.bars[i - 1].row == bar.row { order + 1 } else { bar.row };
         let Some(line) = flame.line(bar.row, page) else { continue };
         let area = Rect { x: bar.x, y: parts.body.y + line as u16, width: bar.width, height: 1 };
-        one(
-            bar,
-            app.options().color,
-            order % 2 == 1,
-            i == at,
-            area.intersection(parts.body),
-            frame,
-        );
+        one(bar, order % 2 == 1, i == at, area.intersection(parts.body), frame);
     }
     selected(app, flame, parts.total, frame);
 }
 
-fn one(bar: &Bar, color: bool, dim: bool, selected: bool, area: Rect, frame: &mut Frame) {
+fn one(bar: &Bar, dim: bool, selected: bool, area: Rect, frame: &mut Frame) {
     if area.is_empty() {
         return;
     }
@@ -69,13 +62,10 @@ fn one(bar: &Bar, color: bool, dim: bool, selected: bool, area: Rect, frame: &mu
     if selected {
         style = style.add_modifier(Modifier::BOLD);
     } else {
-        style = style.add_modifier(Modifier::REVERSED);
-        if dim && !bar.found {
-            style = style.add_modifier(Modifier::DIM);
-        }
+        style = theme::FRAME[usize::from(dim && !bar.found)];
     }
     if bar.grown.is_some_and(|grown| grown.grew) {
-        style = if color { style.fg(Color::Yellow) } else { style.add_modifier(Modifier::ITALIC) };
+        style = style.patch(theme::GROWTH);
     }
     if bar.found {
         style = style.add_modifier(Modifier::UNDERLINED | Modifier::BOLD);

@@ -201,6 +201,7 @@ fn action_name(action: Action) -> String {
         Action::Pause => "pause",
         Action::Hold => "hold-order",
         Action::Export => "export",
+        Action::Write => "write",
         Action::Copy => "copy",
         Action::Reset => "reset",
         Action::Group => "group",

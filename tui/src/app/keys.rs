@@ -62,8 +62,10 @@ pub enum Action {
     Pause,
     /// Holds the order of rows.
     Hold,
-    /// Exports what is shown.
+    /// Opens the export menu, or closes it.
     Export,
+    /// Writes what is selected in it.
+    Write,
     /// Copies the selected row.
     Copy,
     /// Everything as at the start.
@@ -151,6 +153,8 @@ pub enum Place {
     Details,
     /// The chooser of columns.
     Columns,
+    /// The export menu.
+    Export,
     /// The help.
     Help,
 }
@@ -199,6 +203,7 @@ impl Place {
             Self::Log => "log",
             Self::Details => "details",
             Self::Columns => "columns",
+            Self::Export => "export",
             Self::Help => "help",
         }
     }
@@ -296,6 +301,7 @@ const EVERYWHERE: &[Place] = &[
     Place::Log,
     Place::Details,
     Place::Columns,
+    Place::Export,
     Place::Help,
 ];
 /// Where rows are callsites.
@@ -310,6 +316,7 @@ const CLOSELY: &[Place] = &[Place::Details];
 const LOWEST: &[Place] =
     &[Place::Callsites, Place::Timeline, Place::Promotion, Place::Threads, Place::Leaks];
 const COLUMNS: &[Place] = &[Place::Columns];
+const EXPORT: &[Place] = &[Place::Export];
 const SITES: &[Place] = &[Place::Callsites];
 /// Where rows have columns to sort by.
 const SORTED: &[Place] = &[Place::Callsites, Place::Promotion, Place::Threads, Place::Leaks];
@@ -354,6 +361,8 @@ pub const BINDINGS: &[Binding] = bindings! {
     [Code(Left), char('h'), char('<')] "Left, h, <" "move left" COLUMNS ColumnLeft "move the selected column to the left";
     [Code(Right), char('l'), char('>')] "Right, l, >" "move right" COLUMNS ColumnRight "move the selected column to the right";
     [char('r')] "r" "reset" COLUMNS ResetColumns "all columns as at the start";
+    [Code(Enter)] "Enter" "write" EXPORT Write "write what is selected; the path is below";
+    [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" EXPORT Back "close the menu, and write nothing";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" HELP Back "close the help";
     [char('/')] "/" "filter" SCREENS Filter "keep rows whose names or callers contain a text";
     [char('s')] "s" "sort" SORTED SortColumn "sort by the next column";
@@ -383,7 +392,8 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('p')] "p" "" PANES Time(TimeKey::Play) "play from the cursor on, or stop there";
     [char('P')] "P" "" PANES Time(TimeKey::Peak) "the highest moment: what was in use then";
     [char('\\')] "\\" "" PANES Time(TimeKey::Now) "now again, or the end of a recording";
-    [char('e')] "e" "export" SCREENS Export "write what is shown as a flamegraph (SVG)";
+    [char('e')] "e" "export" SCREENS Export "write what is shown: a flamegraph (SVG), folded stacks, or the table";
+    [char('e')] "e" "" EXPORT Export "close the menu, and write nothing";
     [char('o')] "o" "hold order" SCREENS Hold "hold the order of rows while numbers move";
     [char('+'), char('=')] "+, =" "finer" TELLING Finer "sample twice as finely: R is halved, for all viewers; asks";
     [char('-')] "-" "" TELLING Coarser "sample half as finely: R is doubled, for all viewers; asks";

@@ -28,6 +28,7 @@ mod columns;
 mod commands;
 pub mod cursor;
 pub mod details;
+pub mod export;
 pub mod flame;
 pub mod keymap;
 pub mod keys;
@@ -56,7 +57,7 @@ use heaptop_protocol::message::FromViewer;
 use tui_input::Input;
 
 use crate::calendar::Utc;
-use crate::export::Request;
+use crate::export::{Format, Shown};
 use crate::query::{Column, Grouping, Metric, NodeKey, Order, Question, Table, When};
 use crate::session::Connection;
 use crate::session::log::Line;
@@ -92,6 +93,8 @@ pub enum Message {
     Resize(u16, u16),
     /// The session may have changed.
     Refresh,
+    /// Where each format of [`Effect::Propose`] would go.
+    Proposed(Vec<PathBuf>),
     /// An export has ended: with its file, or a sentence.
     Exported(Result<PathBuf, String>),
     /// A sentence to show until the next key.
@@ -118,7 +121,9 @@ pub enum Effect {
     /// Restore the terminal, stop the process, come back and draw anew.
     Suspend,
     /// Run [`crate::export::run`] and answer with [`Message::Exported`].
-    Export(Box<Request>),
+    Export(Box<Shown>, Format),
+    /// Run [`crate::export::propose`] and answer with [`Message::Proposed`].
+    Propose(Box<Shown>),
     /// Put the text on the clipboard (OSC 52).
     Copy(String),
     /// Tell the agent.
@@ -179,7 +184,7 @@ pub struct App {
     live: Live,
     table: Option<Table>,
     /// Taken when the screen was paused.
-    export: Option<Box<Request>>,
+    export: Option<Box<Shown>>,
     note: Option<String>,
     /// A source file that has to be read.
     unread: Option<Arc<str>>,
@@ -444,6 +449,7 @@ impl App {
                 self.screen(),
                 Screen::Help { .. }
                     | Screen::Columns { .. }
+                    | Screen::Export(_)
                     | Screen::Flame(_)
                     | Screen::Timeline(_)
                     | Screen::Leaks(_)

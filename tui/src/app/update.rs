@@ -72,6 +72,7 @@ impl App {
             }
             Message::System(memory) => self.system_is(memory),
             Message::Source(file, text) => self.source_is(&file, text),
+            Message::Proposed(paths) => self.proposed(paths),
             Message::Exported(Ok(path)) => self.say(format!("written: {}", path.display())),
             Message::Exported(Err(why)) => self.say(format!("export failed: {why}")),
             Message::Note(sentence) => self.say(sentence),
@@ -125,7 +126,8 @@ impl App {
         match action {
             Action::Quit => return vec![Effect::Quit],
             Action::Suspend => return vec![Effect::Suspend],
-            Action::Export => return self.export(session),
+            Action::Export => return self.open_export(session),
+            Action::Write => return self.write_export(),
             Action::Copy => {
                 if let Some(text) = self.selected_text() {
                     self.say("the row is copied".into());

@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn it_renders_without_warnings() {
         let groff = Process::new("groff")
-            .args(["-man", "-ww", "-Tutf8", "-k"])
+            .args(["-man", "-ww", "-Tutf8", "-k", "-P-c", "-P-b", "-P-u", "-P-o"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -19,6 +19,7 @@ mod report;
 mod seal;
 mod size;
 mod times;
+pub(crate) use list::escaped;
 pub(crate) use size::bytes;
 
 use std::hash::{BuildHasher, RandomState};

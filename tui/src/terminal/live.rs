@@ -16,7 +16,7 @@ use super::silence::Silence;
 use super::{Ended, Order, PACE, Ui, run_ui, sources};
 use crate::app::settings::Settings;
 use crate::app::{App, Effect, Message, Options};
-use crate::export::{self, Request};
+use crate::export::{self, Format, Shown};
 use crate::session::{Connection, Session};
 use crate::source::inbox::{Event, Inbox};
 use crate::source::tell::Tell;
@@ -150,7 +150,12 @@ impl Live {
             Effect::Quit => return Some(Order::Quit),
             Effect::Suspend => return Some(Order::Suspend),
             Effect::Copy(text) => return Some(Order::Copy(text)),
-            Effect::Export(request) => self.export(request),
+            Effect::Export(shown, format) => self.export(shown, format),
+            Effect::Propose(shown) => {
+                let directory = std::env::current_dir().unwrap_or_default();
+                let paths = export::propose(&shown, &directory);
+                self.app.update(Message::Proposed(paths), &self.session);
+            }
             Effect::Read(file) => self.read_source(file),
             Effect::Record => {
                 if let Feed::Target { recorder, .. } = &mut self.feed
@@ -172,12 +177,12 @@ impl Live {
     }
 
     /// Writes an export into the working directory, in the background.
-    fn export(&self, request: Box<Request>) {
+    fn export(&self, shown: Box<Shown>, format: Format) {
         let (done, inbox) = (self.done.0.clone(), Arc::clone(&self.inbox));
         let work = move || {
             let written = std::env::current_dir()
                 .map_err(|e| format!("the working directory is not to be had: {e}"))
-                .and_then(|directory| export::run(&request, &directory));
+                .and_then(|directory| export::run(&shown, format, &directory));
             // Nobody receives once the viewer ends.
             let _ = done.send(Message::Exported(written));
             inbox.put_urgent(Event::Wake);

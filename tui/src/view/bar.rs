@@ -146,7 +146,8 @@ fn count(app: &App) -> String {
             | Screen::Log(_)
             | Screen::Details(_)
             | Screen::Timeline(_)
-            | Screen::Columns { .. },
+            | Screen::Columns { .. }
+            | Screen::Export(_),
             _,
         )
         | (Screen::Callsites(_), None) => String::new(),

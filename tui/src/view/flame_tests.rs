@@ -156,16 +156,20 @@ fn the_export_is_what_is_seen() {
     let f = orders();
     let mut app = run(&f.session, (120, 40), "3jjj⏎m");
     let zoom = selected(&app).to_owned();
-    let effects = press(&mut app, &f.session, "e");
-    let [Effect::Export(request)] = &effects[..] else { panic!("{effects:?}") };
+    let effects = press(&mut app, &f.session, "e⏎");
+    let [Effect::Propose(_), Effect::Export(shown, _)] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    let request = &shown.request;
     assert!(request.icicle);
     assert_eq!(&*request.focus[0].function, zoom);
     assert_eq!(request.total, flame(&app).bars[0].cum);
     assert!(request.stacks.iter().all(|(path, _)| *path[2].function == zoom));
     let svg = String::from_utf8(request.svg().unwrap()).unwrap();
     assert!(svg.contains("in use, objects") && svg.contains(&format!("through {zoom}")));
-    let upward = press(&mut app, &f.session, "ie");
-    let [Effect::Export(request)] = &upward[..] else { panic!("{upward:?}") };
+    let upward = press(&mut app, &f.session, "ie⏎");
+    let [Effect::Propose(_), Effect::Export(shown, _)] = &upward[..] else { panic!("{upward:?}") };
+    let request = &shown.request;
     assert!(!request.icicle);
 }
 
@@ -188,8 +192,11 @@ fn growth_is_shown_counted_and_exported() {
     let newcomer = flame(&app).bars.iter().find(|b| &*b.label.function == "newcomer").unwrap();
     assert!(newcomer.grown.unwrap().grew);
     insta::assert_snapshot!("flame_growth", text(&drawn(&app, size)));
-    let effects = press(&mut app, &f.session, "e");
-    let [Effect::Export(request)] = &effects[..] else { panic!("{effects:?}") };
+    let effects = press(&mut app, &f.session, "e⏎");
+    let [Effect::Propose(_), Effect::Export(shown, _)] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    let request = &shown.request;
     let svg = String::from_utf8(request.svg().unwrap()).unwrap();
     assert!(svg.contains("red: more than before"), "it says what colours mean");
     // Behind the last metric stands growth.

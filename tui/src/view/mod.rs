@@ -28,6 +28,7 @@ pub(crate) mod callers;
 pub mod callsites;
 pub(crate) mod columns;
 pub mod details;
+mod export;
 mod flame;
 pub mod format;
 pub(crate) mod header;
@@ -148,6 +149,7 @@ pub fn draw(app: &App, frame: &mut Frame) {
         Screen::Log(log) => log::draw(log, parts.body, frame),
         Screen::Details(details) => details::draw(details, parts.body, frame),
         Screen::Columns { cursor } => columns::draw(app, cursor, &parts, frame),
+        Screen::Export(menu) => export::draw(menu, parts.body, frame),
         Screen::Help { offset } => help::draw(app.keymap(), *offset, parts.body, frame),
     }
     bar::filter(app, parts.filter, frame);

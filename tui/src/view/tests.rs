@@ -469,6 +469,7 @@ proptest! {
                 Screen::Callers(c) => (c.rows.len(), c.cursor),
                 Screen::Promotion(p) => (p.answer.as_ref().map_or(0, |a| a.len), p.cursor),
                 Screen::Columns { cursor } => (Column::ALL.len() - 1, *cursor),
+                Screen::Export(menu) => (menu.formats().len(), menu.cursor),
                 Screen::Threads(t) => (t.rows.as_ref().map_or(0, Vec::len), t.cursor),
                 Screen::Leaks(l) => (l.answer.as_ref().map_or(0, |a| a.len), l.cursor),
                 Screen::Flame(f) => {
@@ -511,5 +512,19 @@ fn the_first_hint_takes_no_room() {
                 "{size:?}: {differ:?}"
             ),
         }
+    }
+}
+
+#[test]
+fn the_export_menu() {
+    let f = orders();
+    for size in [(20, 5), (80, 24)] {
+        let mut app = run(&f.session, size, "e");
+        let path = |end: &str| format!("/home/ann/heaptop-orders-api-4711-{end}").into();
+        let paths = ["in-use-bytes-1.svg", "in-use-bytes-3.folded"].map(path).into();
+        app.update(Message::Proposed(paths), &f.session);
+        press(&mut app, &f.session, "↓");
+        let name = format!("export_{}x{}", size.0, size.1);
+        insta::assert_snapshot!(name, text(&drawn(&app, size)));
     }
 }

@@ -5,7 +5,7 @@ use super::theme::{Depth, Palette, Theme};
 use crate::app::{App, Message, Options};
 
 /// Screens, with the keys that lead there.
-const SCREENS: [(&str, &str); 12] = [
+const SCREENS: [(&str, &str); 13] = [
     ("callsites", ""),
     ("callers", "2"),
     ("flame", "3D"),
@@ -17,6 +17,7 @@ const SCREENS: [(&str, &str); 12] = [
     ("log", "9"),
     ("details", "d"),
     ("columns", "c"),
+    ("export", "e"),
     ("help", "?"),
 ];
 

@@ -19,6 +19,7 @@ mod safety;
 mod shown;
 mod viewer;
 mod viewer_commands;
+mod viewer_config;
 mod viewer_growth;
 mod viewer_manners;
 mod viewer_names;

@@ -102,6 +102,8 @@ pub enum Action {
     Time(TimeKey),
     /// Records into a file, or ends that.
     Record,
+    /// Records this moment alone.
+    Snapshot,
     /// Asks what another nursery would promote.
     Nursery {
         /// The next larger one, or the next smaller.
@@ -400,6 +402,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('x')] "x" "" TELLING Sampling "stop sampling, or start it again, for all viewers; asks";
     [char('M')] "M" "mark" PANES Mark "give this moment a name, for all viewers";
     [char('R')] "R" "" PANES Record "record into a file in the working directory, or end that";
+    [char('W')] "W" "" PANES Snapshot "write a snapshot: a recording of this moment, in the working directory";
     [char('?')] "?" "help" EVERYWHERE Help "this help";
     [char('q')] "q" "quit" EVERYWHERE Quit "quit; the target goes on";
     [char('1')] "1" "" EVERYWHERE Go(Place::Callsites) "callsites: who holds the heap";

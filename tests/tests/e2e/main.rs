@@ -20,6 +20,8 @@ mod shown;
 mod viewer;
 mod viewer_commands;
 mod viewer_growth;
+mod viewer_idle;
+mod viewer_keys;
 mod viewer_manners;
 mod viewer_names;
 mod viewer_peers;

@@ -228,6 +228,36 @@ pub struct Binding {
     pub action: Action,
 }
 
+impl Binding {
+    /// Its keys, as a terminal in its usual mode sends them: what tests press.
+    #[must_use]
+    pub fn sent(&self) -> Vec<String> {
+        let sent = |key: &Key| match *key {
+            Control(c) => Some(char::from(c as u8 & 0x1f).to_string()),
+            Code(KeyCode::Char(c)) => Some(c.to_string()),
+            Code(code) => {
+                let known = [
+                    (Enter, "\r"),
+                    (Esc, "\x1b"),
+                    (Backspace, "\x7f"),
+                    (KeyCode::Tab, "\t"),
+                    (BackTab, "\x1b[Z"),
+                    (Up, "\x1b[A"),
+                    (Down, "\x1b[B"),
+                    (Right, "\x1b[C"),
+                    (Left, "\x1b[D"),
+                    (Home, "\x1b[H"),
+                    (End, "\x1b[F"),
+                    (PageUp, "\x1b[5~"),
+                    (PageDown, "\x1b[6~"),
+                ];
+                known.iter().find(|(c, _)| *c == code).map(|(_, sent)| (*sent).to_owned())
+            }
+        };
+        self.keys.iter().filter_map(sent).collect()
+    }
+}
+
 /// A key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
@@ -478,6 +508,13 @@ mod tests {
                     seen.push(text);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn each_key_is_one_that_a_terminal_sends() {
+        for binding in BINDINGS {
+            assert_eq!(binding.sent().len(), binding.keys.len(), "{}", binding.shown);
         }
     }
 

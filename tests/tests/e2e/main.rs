@@ -19,6 +19,7 @@ mod safety;
 mod shown;
 mod viewer;
 mod viewer_commands;
+mod viewer_gone;
 mod viewer_growth;
 mod viewer_idle;
 mod viewer_keys;

@@ -36,6 +36,7 @@ pub mod leaks;
 pub mod log;
 mod mouse;
 mod moves;
+pub mod outcome;
 pub mod promotion;
 pub mod rooms;
 mod screens;
@@ -99,6 +100,10 @@ pub enum Message {
     Exported(Result<PathBuf, String>),
     /// A sentence to show until the next key.
     Note(String),
+    /// This command could not be sent.
+    NotSent(FromViewer),
+    /// For [`outcome::PATIENCE`] nothing was seen of a command.
+    NoAnswer,
     /// So many nanoseconds have passed while [`App::playing`].
     Passed(u64),
     /// For so many seconds the connected target has said nothing; `None`: it speaks.
@@ -130,6 +135,8 @@ pub enum Effect {
     Send(FromViewer),
     /// Start a recording, or end it.
     Record,
+    /// Write a recording of now; what comes of it is a [`Message::Note`].
+    Snapshot,
     /// Read a source file and answer with [`Message::Source`].
     Read(Arc<str>),
 }
@@ -170,6 +177,10 @@ pub struct App {
     times: Times,
     prompt: Option<Prompt>,
     wanted: Option<Wanted>,
+    /// Commands whose effect is not seen yet.
+    asked: Vec<outcome::Asked>,
+    /// The number of the last of them.
+    last_asked: u64,
     /// What a finer R would give the selected row: said beside its key.
     hint: Option<(NodeKey, String)>,
     /// Where on the time bar the mouse was pressed, in nanoseconds since the agent's start.
@@ -256,6 +267,8 @@ impl App {
             times: Times::default(),
             prompt: None,
             wanted: None,
+            asked: Vec::new(),
+            last_asked: 0,
             hint: None,
             pressed_ns: None,
             paused: false,

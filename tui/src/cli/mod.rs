@@ -15,9 +15,8 @@ mod pick;
 mod record;
 mod report;
 mod seal;
-mod size;
-mod times;
-pub(crate) use size::bytes;
+
+pub(crate) use crate::size::bytes;
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal, Write};
@@ -29,6 +28,7 @@ use heaptop_protocol::estimate::Interval;
 
 use crate::app::Options;
 use crate::proof::{self, Plan, ProofError};
+use crate::size;
 use crate::source::Link;
 use crate::source::demo::Demo;
 use crate::source::discover::{Survey, survey};

@@ -5,12 +5,12 @@ use std::io::{self, IsTerminal, Write};
 use clap::{Args, ValueEnum};
 
 use super::load::load;
-use super::times::{self, Range, Time};
 use super::{Failure, list};
 use crate::query::{Grouping, Metric, When};
 use crate::report::{self, Asked, View, csv, json, text, views};
 use crate::session::{Connection, Session};
 use crate::system::Memory;
+use crate::times::{self, Range, Time};
 
 /// Prints a table of a recording, or of a running target.
 ///

@@ -46,8 +46,8 @@ pub(crate) enum Time {
 /// From one moment to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Range {
-    from: Time,
-    to: Time,
+    pub(crate) from: Time,
+    pub(crate) to: Time,
 }
 
 /// Reads a moment.
@@ -225,6 +225,13 @@ impl Time {
 }
 
 impl Range {
+    /// Whether it is another at every moment.
+    pub(crate) fn moves(&self) -> bool {
+        // Until the end is until whatever comes; the peak and the last mark may be others.
+        let moves = |time: &Time| matches!(time, Time::Before(_) | Time::Clock(_) | Time::Peak);
+        moves(&self.from) || moves(&self.to) || self.from == Time::End
+    }
+
     /// Both ends, in nanoseconds since the agent's start.
     pub(crate) fn resolve(&self, session: &Session) -> Result<(u64, u64), String> {
         let (mut from, to) = (self.from.resolve(session)?, self.to.resolve(session)?);

@@ -6,9 +6,10 @@
 //! function elsewhere are other frames. The frames above the zoom are not in the tree;
 //! how much goes through each of them is in [`Flame::above`].
 
+use super::filter::Selection;
 use super::grow::Grower;
 use super::numbers::Numbers;
-use super::select::Filter;
+use super::select::Found;
 use super::sums::{estimate_of, of_metric, value};
 use super::tree::{Pick, all_label};
 use super::{Branch, Direction, Label, Metric, Node, NodeKey, When};
@@ -61,17 +62,17 @@ pub struct Above {
 pub fn flame(session: &Session, question: &FlameQuestion<'_>) -> Option<Flame> {
     let FlameQuestion { when, metric, zoom, .. } = *question;
     let book = session.book();
-    let numbers = Numbers::of(session, when);
+    let selection = Selection::of(session, question.filter);
+    let numbers = Numbers::by_stack(session, when, &selection);
     let total = |stack: u32| of_metric(numbers.stack(stack), metric);
-    let filter = Filter::new(book, question.filter);
-    let search = Filter::new(book, question.search);
+    let search = Found::new(book, question.search);
     let wanted = nodes(session, zoom)?;
     let mut levels = vec![Total::default(); zoom.len()];
     let mut whole = Total::default();
     let mut found = Total::default();
     let mut picks = Vec::new();
-    for stack in (0..book.stacks().len() as u32).filter(|&stack| filter.takes(stack)) {
-        let path = &book.stacks()[stack as usize].path;
+    for stack in (0..book.stacks().len() as u32).filter(|&stack| selection.takes(stack)) {
+        let path = selection.path(stack, &book.stacks()[stack as usize]);
         let common = path.iter().zip(&wanted).take_while(|(a, b)| a == b).count();
         if !zoom.is_empty() {
             let total = total(stack);
@@ -79,7 +80,7 @@ pub fn flame(session: &Session, question: &FlameQuestion<'_>) -> Option<Flame> {
         }
         if common == zoom.len() {
             picks.push(Pick { stack, cursor: (zoom.len() as u32).wrapping_sub(1) });
-            if !question.search.is_empty() && search.takes(stack) {
+            if !question.search.is_empty() && search.has(stack) {
                 found.merge(&total(stack));
             }
         }
@@ -92,7 +93,7 @@ pub fn flame(session: &Session, question: &FlameQuestion<'_>) -> Option<Flame> {
     }
     let columns = f64::from(question.columns.max(1));
     let mut open = |branch: Branch| branch.depth == 0 || branch.share * columns >= 0.5;
-    let grower = Grower::new(&numbers, Direction::Callees, metric, &picks);
+    let grower = Grower::new(&numbers, Direction::Callees, metric, &picks, &selection);
     let root = grower.grow(zoom.last().copied(), &mut open);
     let part = |of: f64, whole: f64| if whole > 0.0 { (of / whole).clamp(0.0, 1.0) } else { 0.0 };
     let inside = picks.iter().map(|pick| value(&total(pick.stack), metric)).sum::<f64>();
@@ -116,17 +117,17 @@ pub fn flame_stacks(
 ) -> (Vec<(Vec<Label>, f64)>, Estimate) {
     let FlameQuestion { when, metric, zoom, .. } = *question;
     let book = session.book();
-    let numbers = Numbers::of(session, when);
-    let filter = Filter::new(book, question.filter);
+    let selection = Selection::of(session, question.filter);
+    let numbers = Numbers::by_stack(session, when, &selection);
     let Some(wanted) = nodes(session, zoom) else { return (Vec::new(), Estimate::Unknown) };
     let mut sum = Total::default();
     let mut taken = Vec::new();
-    for stack in (0..book.stacks().len() as u32).filter(|&stack| filter.takes(stack)) {
-        let path = &book.stacks()[stack as usize].path;
+    for stack in (0..book.stacks().len() as u32).filter(|&stack| selection.takes(stack)) {
+        let path = selection.path(stack, &book.stacks()[stack as usize]);
         if path.starts_with(&wanted) {
             let total = of_metric(numbers.stack(stack), metric);
             sum.merge(&total);
-            taken.push((&**path, value(&total, metric)));
+            taken.push((path, value(&total, metric)));
         }
     }
     let stacks = super::tree::put_together(session, taken.into_iter());

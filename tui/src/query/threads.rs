@@ -1,7 +1,9 @@
 //! Threads: what each allocated, what of it lives, and what others freed.
 
 use super::When;
+use super::filter::Selection;
 use crate::session::figures::{Estimate, Ratio};
+use crate::session::then::by::By;
 use crate::session::then::threads::OTHERS;
 use crate::session::{Session, estimate};
 use heaptop_protocol::ids::ThreadId;
@@ -43,17 +45,19 @@ pub fn thread_name(row: &ThreadRow) -> String {
     }
 }
 
-/// Threads that allocated anything that was heard of; most bytes allocated first.
+/// Threads that allocated anything that was heard of, of the blocks that `filter` takes;
+/// most bytes allocated first.
 #[must_use]
-pub fn threads(session: &Session, when: When) -> Vec<ThreadRow> {
+pub fn threads(session: &Session, when: When, filter: &str) -> Vec<ThreadRow> {
     let when = if when == When::Now { When::At(session.now_ns()) } else { when };
-    let Some(then) = session.then(when) else { return Vec::new() };
+    let selection = Selection::of(session, filter);
+    let Some(then) = session.then_by(when, &selection.by(By::Group)) else { return Vec::new() };
     let (born, living) = (then.sight_of_allocated(), then.sight_of_in_use());
     let rates = then.sight_of_rates();
     let if_known = |known: bool, estimate| if known { estimate } else { Estimate::Unknown };
     let allocated =
         |estimate| if_known(then.knows_allocated() && session.knows_allocated(), estimate);
-    let in_use = |estimate| if_known(session.knows_in_use(), estimate);
+    let in_use = |estimate| if_known(session.knows_in_use() && then.knows_in_use(), estimate);
     let lives = session.knows_lives();
     let mut rows: Vec<_> = then.threads(session).into_iter().collect();
     rows.sort_by_key(|(id, of)| (Reverse(of.allocated.bytes.sum.to_bits()), *id));

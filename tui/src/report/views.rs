@@ -4,7 +4,7 @@ use super::{Asked, Cell, Column, Heading, Report, View, course};
 use crate::export;
 use crate::query::{
     self, Callsites, Direction, Figures, Grouping, Label, LeakFigures, LeakList, LeakRow, Leaks,
-    MOST_GENERATIONS, Metric, Node, NodeKey, ThreadRow, When,
+    MOST_GENERATIONS, Metric, Node, NodeKey, When,
 };
 use crate::session::figures::Estimate;
 use crate::session::then::by::By;
@@ -254,10 +254,7 @@ fn threads(session: &Session, asked: &Asked) -> Report {
         column("freed_elsewhere_bytes", "freed by others"),
         column("freed_elsewhere_share", "of freed"),
     ];
-    let threads = query::threads(session, asked.when);
-    let text = asked.filter.to_lowercase();
-    let wanted = |thread: &ThreadRow| query::thread_name(thread).to_lowercase().contains(&text);
-    let threads: Vec<_> = threads.into_iter().filter(wanted).collect();
+    let threads = query::threads(session, asked.when, &asked.filter);
     let len = threads.len();
     let rows = threads.into_iter().take(asked.top).map(|thread| {
         vec![

@@ -1,18 +1,25 @@
 //! Blocks that are alive and not young any more: where leaks are.
 
 use super::bounds::Bounds;
+use super::by::{By, Classes, Cut};
+use super::only::{Only, Seen};
 use super::weights::Weights;
 use super::{Session, When};
-use crate::session::book::Stack;
 use crate::session::estimate::survival::bucket;
 use crate::session::lifetimes::{Ages, Turn};
 use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::totals::Total;
+use std::sync::Arc;
 
 /// By group, the blocks alive at the end that were born until `born_until_us`.
-pub fn of(session: &Session, bounds: &Bounds, born_until_us: u64) -> Vec<Total> {
+pub fn of(
+    session: &Session,
+    bounds: &Bounds,
+    only: Option<&Arc<Only>>,
+    born_until_us: u64,
+) -> Vec<Total> {
     let mut groups = vec![Total::default(); session.book.groups().numbers()];
-    each(session, bounds, born_until_us, |group, _, weight| {
+    each(session, bounds, only, born_until_us, |group, _, weight| {
         if let Some(total) = groups.get_mut(group as usize) {
             total.add(weight);
         }
@@ -21,13 +28,19 @@ pub fn of(session: &Session, bounds: &Bounds, born_until_us: u64) -> Vec<Total> 
 }
 
 /// How old they are, of these groups alone.
-pub fn ages(session: &Session, bounds: &Bounds, born_until_us: u64, groups: &[u32]) -> Vec<Ages> {
+pub fn ages(
+    session: &Session,
+    bounds: &Bounds,
+    only: Option<&Arc<Only>>,
+    born_until_us: u64,
+    groups: &[u32],
+) -> Vec<Ages> {
     let mut place_of = vec![u32::MAX; session.book.groups().numbers()];
     for (place, group) in (0..).zip(groups) {
         place_of[*group as usize] = place;
     }
     let mut ages = vec![Ages::default(); groups.len()];
-    each(session, bounds, born_until_us, |group, born_us, weight| {
+    each(session, bounds, only, born_until_us, |group, born_us, weight| {
         let place = place_of.get(group as usize).copied().unwrap_or(u32::MAX);
         if let Some(ages) = ages.get_mut(place as usize) {
             let age = bucket((bounds.end_us - born_us).saturating_mul(1000));
@@ -41,25 +54,29 @@ pub fn ages(session: &Session, bounds: &Bounds, born_until_us: u64, groups: &[u3
 fn each(
     session: &Session,
     bounds: &Bounds,
+    only: Option<&Arc<Only>>,
     born_until_us: u64,
     mut one: impl FnMut(u32, u64, &Weight),
 ) {
     if bounds.when == When::Peak || !bounds.in_use {
         return;
     }
-    let stacks = session.book.stacks();
-    let groups: Vec<u32> = stacks.iter().map(Stack::group).collect();
+    let cut = Cut { by: By::Group, only: only.cloned() };
+    let classes = Classes::of(session, &cut, bounds);
     let mut weights = Weights::new();
     let born = born_until_us.min(bounds.end_us);
     for life in session.lives.within(0, bounds.end_us, born) {
-        if let Some(group) = groups.get(life.stack as usize) {
-            one(*group, life.born_us, weights.of(life.interval, life.size));
+        if let Some(group) = classes.class(&Seen::life(&life)) {
+            one(group, life.born_us, weights.of(life.interval, life.size));
         }
     }
     for (_, block) in session.blocks.iter() {
         let born_us = block.born_ns / 1000;
-        if let Some(group) = groups.get(block.stack as usize).filter(|_| born_us <= born) {
-            one(*group, born_us, weights.of(block.interval, block.size));
+        if born_us > born {
+            continue;
+        }
+        if let Some(group) = classes.class(&Seen::living(block, bounds)) {
+            one(group, born_us, weights.of(block.interval, block.size));
         }
     }
 }

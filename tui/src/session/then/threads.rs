@@ -1,6 +1,7 @@
 //! What each thread allocated, what of it lives, and who freed the rest.
 
 use super::bounds::Bounds;
+use super::only::{Only, Seen};
 use super::weights::Weights;
 use super::{Session, When};
 use crate::session::lives::End;
@@ -47,14 +48,22 @@ fn kept(id: ThreadId) -> ThreadId {
 }
 
 /// By thread.
-pub fn of(session: &Session, bounds: &Bounds) -> FxHashMap<ThreadId, OfThread> {
+pub fn of(
+    session: &Session,
+    bounds: &Bounds,
+    only: Option<&Only>,
+) -> FxHashMap<ThreadId, OfThread> {
     let mut threads: FxHashMap<ThreadId, OfThread> = FxHashMap::default();
     if bounds.when == When::Peak || !bounds.in_use {
         return threads;
     }
+    let taken = |one: &Seen| only.is_none_or(|only| only.takes(one, bounds));
     let mut weights = Weights::new();
     // Nobody's death before the beginning is counted, and no life that was over by then.
     for life in session.lives.within(0, bounds.born_after_us, bounds.end_us) {
+        if !taken(&Seen::life(&life)) {
+            continue;
+        }
         let weight = weights.of(life.interval, life.size);
         let alive = bounds.end_us < life.ended_us;
         let thread = threads.entry(kept(life.thread)).or_default();
@@ -68,7 +77,7 @@ pub fn of(session: &Session, bounds: &Bounds) -> FxHashMap<ThreadId, OfThread> {
     }
     for (_, block) in session.blocks.iter() {
         let born_us = block.born_ns / 1000;
-        if born_us <= bounds.end_us {
+        if born_us <= bounds.end_us && taken(&Seen::living(block, bounds)) {
             let weight = weights.of(block.interval, block.size);
             threads.entry(kept(block.thread)).or_default().add(bounds, born_us, true, weight);
         }

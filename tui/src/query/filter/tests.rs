@@ -1,0 +1,1 @@
+//! The language, and what it means, against truth by hand.

@@ -157,8 +157,35 @@ fn clock(text: &str) -> Option<Time> {
 }
 
 impl Time {
-    /// Nanoseconds since the agent's start; after the end it is the end.
+    /// Nanoseconds since the agent's start; after the end it is the end. What nobody watched
+    /// cannot be asked about.
     pub(crate) fn resolve(&self, session: &Session) -> Result<u64, String> {
+        let end = session.now_ns();
+        let (first, _) = session.span().unwrap_or((0, end));
+        let at = match self {
+            Self::Start => return Ok(first),
+            Self::Peak => return Ok(self.instant(session)?.clamp(first, end)),
+            Self::Before(ns) if *ns > end => {
+                return Err(format!(
+                    "{} before the end is before the start: the end is at {}",
+                    text::elapsed(*ns),
+                    text::elapsed(end)
+                ));
+            }
+            _ => self.instant(session)?.min(end),
+        };
+        // An agent takes a moment to start: what was before is nothing.
+        if at.saturating_add(AT_ONCE_NS) < first {
+            let [at, first, end] = [at, first, end].map(text::elapsed);
+            return Err(format!(
+                "at {at} nobody watched: name a moment from {first} to {end}, and record what you want to look back at"
+            ));
+        }
+        Ok(at.max(first))
+    }
+
+    /// The same, whoever watched then: blocks that live may have been born at any time.
+    pub(crate) fn instant(&self, session: &Session) -> Result<u64, String> {
         let end = session.now_ns();
         let started = session.hello().map_or(0, |hello| hello.started_unix_ns);
         let by_clock = |unix_ns: u64| {
@@ -172,24 +199,15 @@ impl Time {
                 )
             })
         };
-        let (first, _) = session.span().unwrap_or((0, end));
-        let at = match self {
-            Self::Start => return Ok(first),
+        match self {
+            Self::Start => Ok(0),
             Self::End => Ok(end),
-            Self::Peak => {
-                return session
-                    .peak()
-                    .map(|peak| peak.time_ns.clamp(first, end))
-                    .ok_or_else(|| "no peak is known: name another moment".into());
-            }
-            Self::After(ns) => Ok((*ns).min(end)),
-            Self::Before(ns) => end.checked_sub(*ns).ok_or_else(|| {
-                format!(
-                    "{} before the end is before the start: the end is at {}",
-                    text::elapsed(*ns),
-                    text::elapsed(end)
-                )
-            }),
+            Self::Peak => session
+                .peak()
+                .map(|peak| peak.time_ns)
+                .ok_or_else(|| "no peak is known: name another moment".into()),
+            Self::After(ns) => Ok(*ns),
+            Self::Before(ns) => Ok(end.saturating_sub(*ns)),
             Self::Date(unix_ns) => by_clock(*unix_ns),
             Self::Clock(of_day) => {
                 let until = started.saturating_add(end);
@@ -212,15 +230,7 @@ impl Time {
                     }
                 })
             }
-        }?;
-        // An agent takes a moment to start: what was before is nothing.
-        if at.saturating_add(AT_ONCE_NS) < first {
-            let [at, first, end] = [at, first, end].map(text::elapsed);
-            return Err(format!(
-                "at {at} nobody watched: name a moment from {first} to {end}, and record what you want to look back at"
-            ));
         }
-        Ok(at.max(first))
     }
 }
 

@@ -28,6 +28,7 @@ mod columns;
 mod commands;
 pub mod cursor;
 pub mod details;
+mod filter;
 pub mod flame;
 pub mod keys;
 pub mod leaks;
@@ -55,6 +56,7 @@ use tui_input::Input;
 
 use crate::calendar::Utc;
 use crate::export::Request;
+use crate::query::filter::Wrong;
 use crate::query::{Column, Grouping, Metric, NodeKey, Order, Question, Table, When};
 use crate::session::Connection;
 use crate::session::log::Line;
@@ -159,6 +161,9 @@ pub struct App {
     metric: Metric,
     times: Times,
     prompt: Option<Prompt>,
+    /// What is wrong with the filter that is typed.
+    wrong: Option<Wrong>,
+    history: filter::History,
     wanted: Option<Wanted>,
     /// What a finer R would give the selected row: said beside its key.
     hint: Option<(NodeKey, String)>,
@@ -240,6 +245,8 @@ impl App {
             metric: Metric::InUseBytes,
             times: Times::default(),
             prompt: None,
+            wrong: None,
+            history: filter::History::default(),
             wanted: None,
             hint: None,
             pressed_ns: None,

@@ -9,11 +9,10 @@ use super::keys::{self, Action, Place, TimeKey};
 use super::time::{Span, Times};
 use super::{App, Effect, Message, Prompt, Reading, Screen, Typed};
 use crate::export;
+use crate::query::filter::LONGEST;
 use crate::query::{Column, Direction, Grouping, Metric, Order, Question, Sorted, When};
 use crate::session::Session;
 
-/// Longest filter that is taken, in characters.
-const LONGEST_FILTER: usize = 200;
 /// What `m` goes through.
 const METRICS: [Metric; 6] = [
     Metric::InUseBytes,
@@ -42,7 +41,7 @@ impl App {
             }
             Message::Paste(pasted) => {
                 if let Some(prompt) = &mut self.prompt {
-                    let room = LONGEST_FILTER.saturating_sub(prompt.input.value().chars().count());
+                    let room = LONGEST.saturating_sub(prompt.input.value().chars().count());
                     for c in pasted.chars().filter(|c| !c.is_control()).take(room) {
                         prompt.input.handle(InputRequest::InsertChar(c));
                     }
@@ -149,10 +148,9 @@ impl App {
             Action::Drill => self.drill(session),
             Action::Back => self.back(session),
             Action::Filter => {
-                let before = self.question.filter.clone();
-                self.prompt =
-                    Some(Prompt { input: Input::new(before.clone()), kind: Typed::Filter(before) });
+                self.type_filter();
             }
+            Action::NextThread { forward } => self.next_thread(forward, session),
             Action::Mark => {
                 if self.can_tell(session) {
                     self.prompt = Some(Prompt { input: Input::default(), kind: Typed::Mark });
@@ -396,13 +394,15 @@ impl App {
                 match kind {
                     Typed::Mark => return self.mark(input.value(), session),
                     Typed::Limit => self.set_limit(input.value()),
-                    Typed::Filter(_) | Typed::Find(_) => {}
+                    Typed::Filter(_) => self.keep_filter(),
+                    Typed::Find(_) => {}
                 }
             }
             KeyCode::Esc => {
                 let Some(Prompt { kind, .. }) = self.prompt.take() else { return Vec::new() };
                 match kind {
                     Typed::Filter(before) => {
+                        self.wrong = None;
                         self.question.filter = before;
                         self.ask(session);
                     }
@@ -410,9 +410,10 @@ impl App {
                     Typed::Mark | Typed::Limit => {}
                 }
             }
-            KeyCode::Char(_)
-                if !control && prompt.input.value().chars().count() >= LONGEST_FILTER => {}
+            KeyCode::Char(_) if !control && prompt.input.value().chars().count() >= LONGEST => {}
+            code if self.recall(code, session) => {}
             _ => {
+                let Some(prompt) = &mut self.prompt else { return Vec::new() };
                 prompt.input.handle_event(&Event::Key(key));
                 self.filter_typed(session);
             }
@@ -421,14 +422,13 @@ impl App {
     }
 
     /// A filter, and what is looked for, work while they are typed.
-    fn filter_typed(&mut self, session: &Session) {
+    pub(super) fn filter_typed(&mut self, session: &Session) {
         self.dirty = true;
         if let Some(prompt) = &self.prompt
             && matches!(prompt.kind, Typed::Filter(_))
-            && prompt.input.value() != self.question.filter
         {
-            self.question.filter = prompt.input.value().to_owned();
-            self.ask(session);
+            let typed = prompt.input.value().to_owned();
+            self.filter_is(&typed, session);
         }
         if let Some(Prompt { input, kind: Typed::Find(_) }) = &self.prompt {
             let text = input.value().to_owned();

@@ -28,6 +28,8 @@ use heaptop_protocol::estimate::Interval;
 
 use crate::app::Options;
 use crate::proof::{self, Plan, ProofError};
+use crate::query::filter;
+use crate::session::Session;
 use crate::size;
 use crate::source::Link;
 use crate::source::demo::Demo;
@@ -283,6 +285,12 @@ fn shown(ended: anyhow::Result<Ended>) -> Result<(), Failure> {
         Ok(Ended::TerminalGone) => Err(Failure::Signal(signal_hook::consts::SIGHUP)),
         Err(error) => Err(Failure::Failed(format!("{error:#}"))),
     }
+}
+
+/// Whether a filter says something in a session; else where it does not.
+fn understood(session: &Session, filter: &str) -> Result<(), Failure> {
+    filter::check(session, filter)
+        .map_err(|wrong| Failure::Usage(format!("--filter: {}", wrong.shown(filter))))
 }
 
 #[cfg(test)]

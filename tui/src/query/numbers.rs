@@ -412,8 +412,7 @@ impl<'a> Numbers<'a> {
         let mut windows = vec![Total::default(); groups];
         self.session.born_by_group(|group, born| windows[group as usize].merge(born));
         for (group, piece) in self.pieces.iter().flatten() {
-            windows[*group as usize] =
-                Sums::live_of_stacks(self.session, &piece.stacks).window;
+            windows[*group as usize] = Sums::live_of_stacks(self.session, &piece.stacks).window;
         }
         windows
     }

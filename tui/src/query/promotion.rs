@@ -1,7 +1,7 @@
 //! What is born young, and what of it survives.
 
-use super::numbers::{Numbers, Part};
 use super::filter::Selection;
+use super::numbers::{Numbers, Part};
 use super::sums::Sums;
 use super::{Label, NodeKey, Sorted, When};
 use crate::session::estimate::survival::Table;

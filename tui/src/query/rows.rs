@@ -92,9 +92,7 @@ impl<'a> Rows<'a> {
                 });
                 (partition.classes.len(), taken.map(|(row, _)| row).collect())
             }
-            Kind::Blocks(labels) => {
-                (labels.len(), (0..labels.len() as u32).collect())
-            }
+            Kind::Blocks(labels) => (labels.len(), (0..labels.len() as u32).collect()),
         }
     }
 

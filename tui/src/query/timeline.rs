@@ -1,7 +1,7 @@
 //! The target over time: as a whole, and by its largest callsites.
 
-use super::numbers::{Numbers, Part};
 use super::filter::Selection;
+use super::numbers::{Numbers, Part};
 use super::{Label, NodeKey, When};
 use crate::session::book::Stack;
 use crate::session::figures::Estimate;

@@ -2,6 +2,7 @@
 
 use super::{Asked, Cell, Column, Heading, Report, View, course};
 use crate::export;
+use crate::query::filter;
 use crate::query::{
     self, Callsites, Direction, Figures, Grouping, Label, LeakFigures, LeakList, LeakRow, Leaks,
     MOST_GENERATIONS, Metric, Node, NodeKey, When,
@@ -107,7 +108,14 @@ pub(super) fn made(
     len: usize,
 ) -> Report {
     let heading = heading(session, asked);
-    let notes = session.tracks_less().into_iter().map(str::to_owned).collect();
+    let mut notes: Vec<String> = session.tracks_less().into_iter().map(str::to_owned).collect();
+    let of_blocks = filter::parse(&asked.filter).is_ok_and(|filter| filter.is_of_blocks());
+    if let (Some((from, _)), true) = (session.span(), of_blocks && asked.view != View::Course) {
+        let from = super::text::elapsed(from);
+        notes.push(format!(
+            "the filter is of single blocks: what was over before {from}, when heaptop came, is in no figure"
+        ));
+    }
     Report { view: asked.view, heading, columns, rows, total, len, notes }
 }
 
@@ -181,8 +189,8 @@ pub(super) fn callsites(session: &Session, asked: &Asked) -> Report {
     let rows = table.rows.iter().map(|row| cells(names(&row.label), &row.figures)).collect();
     let total = cells(sum(), &table.total);
     let mut report = made(session, asked, columns, rows, Some(total), table.len);
-    let blocks = asked.group.by() != By::Group && !ranged;
-    if let (Some((from, _)), true) = (session.span(), blocks) {
+    let blocks = asked.group.by() != By::Group;
+    if let (Some((from, _)), true, false) = (session.span(), blocks, ranged) {
         let (from, [_, many]) = (super::text::elapsed(from), asked.group.names());
         report.notes.push(format!("{many} are counted from {from} on, when heaptop came"));
     }

@@ -1,4 +1,4 @@
-//! The help: the table of keys, and what the signs mean.
+//! The help: the table of keys, what filters are made of, and what the signs mean.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::text;
 use crate::app::keys::{BINDINGS, Binding, LEGEND, SCREENS};
+use crate::query::filter::PREDICATES;
 
 /// Columns of the keys.
 const KEYS: usize = 16;
@@ -18,6 +19,8 @@ pub fn draw(offset: usize, area: Rect, frame: &mut Frame) {
     let lines = BINDINGS
         .iter()
         .map(|b| line(b.shown, b.says, &places(b), area.width))
+        .chain([Line::default()])
+        .chain(PREDICATES.iter().map(|p| line(p.shown, p.says, "", area.width)))
         .chain([Line::default()])
         .chain(LEGEND.iter().map(|(sign, says)| line(sign, says, "", area.width)));
     for (y, line) in (area.y..area.bottom()).zip(lines.skip(offset)) {

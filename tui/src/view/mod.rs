@@ -146,7 +146,7 @@ pub fn draw(app: &App, frame: &mut Frame) {
         Screen::Columns { cursor } => columns::draw(app, cursor, &parts, frame),
         Screen::Help { offset } => help::draw(*offset, parts.body, frame),
     }
-    bar::filter(app, parts.filter, frame);
+    bar::filter_line(app, parts.filter, frame);
     bar::keys(app, parts.bar, frame);
     if app.options().ascii {
         plain::ascii(frame.buffer_mut());
@@ -225,7 +225,7 @@ fn why_empty(app: &App) -> String {
     let filter = &app.question().filter;
     let summary = app.summary();
     if !filter.is_empty() && summary.samples.is_some_and(|n| n > 0) {
-        return format!("no name contains “{}”: Esc takes the filter away", text::clean(filter));
+        return format!("nothing is “{}”: Esc takes the filter away", text::clean(filter));
     }
     if matches!(app.screen(), Screen::Callers(_)) {
         return "nothing of this metric goes through the focus: m counts another, Esc goes back"

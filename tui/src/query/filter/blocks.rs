@@ -114,11 +114,11 @@ pub fn resolve(tests: &[Placed<BlockTest>], session: &Session) -> Result<Resolve
 fn within(range: &Range, session: &Session) -> Result<(u64, u64), String> {
     let from = match &range.from {
         Time::Start => 0,
-        from => from.resolve(session)? / 1000 + 1,
+        from => from.instant(session)? / 1000 + 1,
     };
     let to = match &range.to {
         Time::End => u64::MAX,
-        to => to.resolve(session)? / 1000,
+        to => to.instant(session)? / 1000,
     };
     if from > to.saturating_add(1) {
         return Err("the range ends before it begins".into());

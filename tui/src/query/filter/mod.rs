@@ -30,7 +30,7 @@ mod selection;
 mod tests;
 mod words;
 
-pub use parse::parse;
+pub use parse::{parse, with_thread, without_thread};
 pub use selection::{Kept, Selection, Share, check};
 
 pub(crate) use blocks::thread_name;

@@ -252,3 +252,41 @@ fn of_blocks(kind: Kind, than: Than, text: &Text) -> Result<BlockTest, Option<St
         Kind::Word | Kind::Regex | Kind::Not | Kind::Name(_) | Kind::Hide => return Err(None),
     })
 }
+
+/// A filter without its first `thread:` in quotes, and whom that named.
+#[must_use]
+pub fn without_thread(filter: &str) -> (String, Option<String>) {
+    let chars: Vec<char> = filter.chars().collect();
+    let mut line = Line { chars: &chars, at: 0 };
+    let (mut rest, mut name) = (Vec::new(), None);
+    loop {
+        line.pass_spaces();
+        if line.next().is_none() {
+            return (rest.join(" "), name);
+        }
+        let begin = line.at;
+        let mut word = Filter::default();
+        if line.word(&mut word).is_err() {
+            // Nothing to be taken apart.
+            return (filter.to_owned(), None);
+        }
+        let thread = match word.blocks.as_slice() {
+            [Placed { holds: true, of: BlockTest::Thread(named), .. }] if name.is_none() => {
+                named.whole()
+            }
+            _ => None,
+        };
+        match thread {
+            Some(thread) => name = Some(thread.to_owned()),
+            None => rest.push(chars[begin..line.at].iter().collect::<String>()),
+        }
+    }
+}
+
+/// A filter with the blocks of one thread alone.
+#[must_use]
+pub fn with_thread(filter: &str, name: &str) -> String {
+    let name = name.replace('\\', "\\\\").replace('"', "\\\"");
+    let space = if filter.is_empty() { "" } else { " " };
+    format!("{filter}{space}thread:\"{name}\"")
+}

@@ -154,6 +154,11 @@ impl Named {
         Self { text, whole: quoted }
     }
 
+    /// The name, if all of it was given.
+    pub fn whole(&self) -> Option<&str> {
+        self.whole.then_some(&self.text)
+    }
+
     pub fn is(&self, name: &str) -> bool {
         if self.whole { name == self.text } else { name.to_lowercase().contains(&self.text) }
     }

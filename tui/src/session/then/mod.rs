@@ -334,7 +334,9 @@ impl Then {
     /// By group, the blocks alive then that were born until `born_until_ns`.
     #[must_use]
     pub fn old(&self, session: &Session, born_until_ns: u64) -> Arc<Vec<Total>> {
-        let make = || Arc::new(old::of(session, &self.bounds, self.cut.only.as_ref(), born_until_ns / 1000));
+        let make = || {
+            Arc::new(old::of(session, &self.bounds, self.cut.only.as_ref(), born_until_ns / 1000))
+        };
         let Ok(mut kept) = self.old.lock() else { return make() };
         match &*kept {
             Some((known, groups)) if *known == born_until_ns => Arc::clone(groups),

@@ -331,7 +331,7 @@ use Key::{Code, Control};
 pub const BINDINGS: &[Binding] = bindings! {
     [Code(Enter)] "Enter" "callers" ROWS Drill "who calls the selected callsite";
     [Code(Enter)] "Enter" "details" LEAKS Details "look at the selected callsite closely";
-    [Code(Enter)] "Enter" "filter" THREADS Drill "the callsites of the selected thread, and of it alone on all screens";
+    [Code(Enter)] "Enter" "callsites" THREADS Drill "the callsites of the selected thread, and of it alone on all screens";
     [Code(Enter)] "Enter" "focus" TREE Drill "make the selected frame the focus";
     [Code(Enter)] "Enter" "callers" SOURCE Drill "who calls what is at the selected line";
     [Code(Enter)] "Enter" "zoom" FLAME Drill "give the selected frame all the width; once more: zoom out";

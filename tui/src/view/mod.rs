@@ -225,7 +225,7 @@ fn why_empty(app: &App) -> String {
     let filter = &app.question().filter;
     let summary = app.summary();
     if !filter.is_empty() && summary.samples.is_some_and(|n| n > 0) {
-        return format!("nothing is “{}”: Esc takes the filter away", text::clean(filter));
+        return format!("nothing fits “{}”: Esc takes the filter away", text::clean(filter));
     }
     if matches!(app.screen(), Screen::Callers(_)) {
         return "nothing of this metric goes through the focus: m counts another, Esc goes back"

@@ -355,6 +355,43 @@ fn hidden_frames_are_their_callers() {
     assert_eq!(bytes(focused.unwrap().cum), Some(100.0));
 }
 
+/// Sums over lives that are over go on where they stopped: after each of many steps they are
+/// those of a session that is asked for the first time.
+#[test]
+fn sums_that_go_on_are_those_of_a_first_look() {
+    use crate::session::then::by::{By, Cut};
+    let mut f = Fixture::new(1);
+    let stacks = [f.stack(&["main", "a"]), f.stack(&["main", "b", "a"])];
+    f.time_ns += S / 1000;
+    let mut sizes = [0u64; 2];
+    let filter = "size>50 via:b";
+    for i in 0..150_000u64 {
+        f.time_ns += 100_000;
+        let (stack, size) = ((i % 2) as usize, 1 + i % 100);
+        let id = f.alloc(stacks[stack], size);
+        f.free(id);
+        sizes[0] += if stack == 1 && size > 50 { size } else { 0 };
+        sizes[1] += u64::from(stack == 1 && size > 50);
+        if i % 30_000 == 29_999 {
+            f.clock += 4 << 20;
+            f.pass(20.0);
+            let (in_use, allocated) = both(&f.session, filter, When::Now);
+            assert_eq!(in_use, Some(0.0));
+            assert_eq!(allocated, Some(sizes[0] as f64), "after {i}");
+            let table = asked(&f.session, filter, When::Now, Grouping::Callsite);
+            assert_eq!(bytes(table.total.allocated_objects), Some(sizes[1] as f64));
+            // And others in between are none of theirs.
+            let (_, others) = both(&f.session, "!size>50 via:b", When::Now);
+            let of_b = both(&f.session, "via:b", When::Now).1.unwrap();
+            assert_eq!(others, Some(of_b - sizes[0] as f64));
+        }
+    }
+    let cut: Cut = Selection::of(&f.session, filter).by(By::Group);
+    let at = f.session.bounds(When::At(f.session.now_ns()));
+    let settled = f.session.settled(&at, &cut).map(|settled| settled.chunks);
+    assert_eq!(settled, Some(2), "all but the last chunk need no other look");
+}
+
 /// All predicates, each of a kind.
 const SINGLE: &[&str] = &[
     "a",
@@ -456,5 +493,15 @@ proptest! {
             prop_assert!(!wrong.says.is_empty());
         }
         let _ = without_thread(&line);
+    }
+}
+
+/// The README has the predicates as the help has them.
+#[test]
+fn the_readme_has_all_predicates() {
+    let readme = include_str!("../../../../README.md");
+    for p in PREDICATES {
+        let row = format!("| `{}` | {} |", p.shown, p.says);
+        assert!(readme.contains(&row), "README.md wants the row\n{row}");
     }
 }

@@ -168,7 +168,7 @@ impl All {
 
 impl Session {
     /// What of a moment needs not be added up again.
-    pub(super) fn settled(&self, bounds: &Bounds, cut: &Cut) -> Option<Arc<Checkpoint>> {
+    pub(crate) fn settled(&self, bounds: &Bounds, cut: &Cut) -> Option<Arc<Checkpoint>> {
         if !matches!(bounds.when, When::At(_)) {
             return None;
         }

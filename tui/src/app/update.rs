@@ -147,10 +147,6 @@ impl App {
             Action::Right => self.sideways(true, session),
             Action::Drill => self.drill(session),
             Action::Back => self.back(session),
-            Action::Filter => {
-                self.type_filter();
-            }
-            Action::NextThread { forward } => self.next_thread(forward, session),
             Action::Mark => {
                 if self.can_tell(session) {
                     self.prompt = Some(Prompt { input: Input::default(), kind: Typed::Mark });
@@ -223,12 +219,15 @@ impl App {
             | Action::GrowthBase
             | Action::Details
             | Action::Automatic
+            | Action::Filter
+            | Action::NextThread { .. }
             | Action::Limit => self.act_on_rows(action, session),
         }
         Vec::new()
     }
 
-    /// What rows are, which columns they have, and what growth is counted from.
+    /// What rows are, which of them, which columns they have, and what growth is counted
+    /// from.
     fn act_on_rows(&mut self, action: Action, session: &Session) {
         match action {
             Action::Group => self.next_group(session),
@@ -246,6 +245,8 @@ impl App {
             Action::GrowthBase => self.next_growth_base(session),
             Action::Details => self.open_details(session),
             Action::Automatic => self.next_period(session),
+            Action::Filter => self.type_filter(),
+            Action::NextThread { forward } => self.next_thread(forward, session),
             Action::Limit => {
                 self.prompt = Some(Prompt { input: Input::default(), kind: Typed::Limit });
             }

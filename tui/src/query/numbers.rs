@@ -354,7 +354,9 @@ impl<'a> Numbers<'a> {
                 return Sums::live_of_groups(self.session, taken);
             };
             let mut whole = taken.to_vec();
-            pieces.keys().for_each(|group| whole[*group as usize] = false);
+            for group in pieces.keys() {
+                whole[*group as usize] = false;
+            }
             let mut sums = Sums::live_of_groups(self.session, &whole);
             for (_, piece) in pieces.iter().filter(|(group, _)| taken[**group as usize]) {
                 sums.merge(&Sums::live_of_stacks(self.session, &piece.stacks));

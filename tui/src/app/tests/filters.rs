@@ -64,7 +64,7 @@ fn threads_are_gone_through_on_every_screen() {
     let Screen::Threads(threads) = app.screen() else { panic!("{:?}", app.screen()) };
     assert_eq!(threads.rows.as_ref().map(Vec::len), Some(1), "who allocates at other");
     press(&mut app, &f.session, &[KeyCode::Enter]);
-    assert_eq!(app.screen().place(), crate::app::keys::Place::Callsites);
+    assert_eq!(app.screen().place(), keys::Place::Callsites);
     assert_eq!((app.question().filter.as_str(), rows(&app)), ("o thread:\"work er\"", 1));
     press(&mut app, &f.session, &[KeyCode::Esc]);
     assert_eq!((app.question().filter.as_str(), rows(&app)), ("", 3));

@@ -62,7 +62,9 @@ pub fn resolve(tests: &[Placed<BlockTest>], session: &Session) -> Result<Resolve
                 let ids: Vec<ThreadId> = ids.collect();
                 let most = ids.iter().map(|id| id.0 as usize + 1).max().unwrap_or(0);
                 let mut taken = vec![false; most];
-                ids.iter().for_each(|id| taken[id.0 as usize] = true);
+                for id in ids {
+                    taken[id.0 as usize] = true;
+                }
                 // Another thread of that name has no blocks that were judged already.
                 resolved.stamp.push(session.threads_renamed());
                 Test::Threads(taken)

@@ -40,7 +40,7 @@ struct Line<'a> {
 
 /// A text, where it begins, and whether it stood in quotes.
 struct Text {
-    text: String,
+    letters: String,
     at: usize,
     quoted: bool,
 }
@@ -68,23 +68,23 @@ impl Line<'_> {
         let at = self.at;
         let Some((kind, name)) = self.predicate()? else {
             let text = self.text()?;
-            if text.text.is_empty() {
+            if text.letters.is_empty() {
                 return Err(Wrong::new(at, "nothing is looked for"));
             }
-            let pattern = Pattern::word(&text.text, text.quoted);
+            let pattern = Pattern::word(&text.letters, text.quoted);
             filter.names.push(NameTest { holds, of: Names::Any, pattern });
             return Ok(());
         };
         let than = self.than(kind, name)?;
         let text = self.text()?;
-        if text.text.is_empty() {
+        if text.letters.is_empty() {
             return Err(Wrong::new(self.at, format!("{name} needs {}", needs(kind))));
         }
         if kind == Kind::Hide {
             if !holds {
                 return Err(Wrong::new(begin, "hide takes frames out: it has no opposite"));
             }
-            filter.hidden.push(Pattern::of(&text.text, text.quoted));
+            filter.hidden.push(Pattern::of(&text.letters, text.quoted));
             return Ok(());
         }
         if let Some((of, pattern)) = of_names(kind, &text)? {
@@ -115,7 +115,6 @@ impl Line<'_> {
                 self.at += name.len();
                 Ok(Some((p.kind, p.name)))
             }
-            Some(_) => Ok(None),
             None if colon && !behind(1).is_some_and(|c| c.is_ascii_digit()) => {
                 let names = PREDICATES.iter().filter(|p| !p.name.is_empty()).map(|p| p.name);
                 let names: Vec<&str> = names.collect();
@@ -127,7 +126,7 @@ impl Line<'_> {
                     ),
                 ))
             }
-            None => Ok(None),
+            Some(_) | None => Ok(None),
         }
     }
 
@@ -156,7 +155,7 @@ impl Line<'_> {
             let rest = &self.chars[begin..];
             let text: String = rest.iter().take_while(|c| !c.is_whitespace()).collect();
             self.at += text.chars().count();
-            return Ok(Text { text, at: begin, quoted: false });
+            return Ok(Text { letters: text, at: begin, quoted: false });
         }
         let mut text = String::new();
         self.at += 1;
@@ -168,7 +167,7 @@ impl Line<'_> {
                     if behind.is_some_and(|c| !c.is_whitespace()) {
                         return Err(Wrong::new(self.at, "a space must stand here"));
                     }
-                    return Ok(Text { text, at: begin + 1, quoted: true });
+                    return Ok(Text { letters: text, at: begin + 1, quoted: true });
                 }
                 (Some('\\'), Some(c @ ('"' | '\\'))) => {
                     text.push(*c);
@@ -210,13 +209,13 @@ fn wants(name: &str, kind: Kind) -> String {
 fn of_names(kind: Kind, text: &Text) -> Result<Option<(Names, Pattern)>, Wrong> {
     Ok(Some(match kind {
         Kind::Regex => {
-            let pattern = Pattern::regex(&text.text).map_err(|(at, says)| {
+            let pattern = Pattern::regex(&text.letters).map_err(|(at, says)| {
                 Wrong::new(text.at + at, format!("no regular expression: {says}"))
             })?;
             (Names::Any, pattern)
         }
-        Kind::Name(of) => (of, Pattern::of(&text.text, text.quoted)),
-        Kind::Cause => match text.text.as_str() {
+        Kind::Name(of) => (of, Pattern::of(&text.letters, text.quoted)),
+        Kind::Cause => match text.letters.as_str() {
             "external" => (Names::External, Pattern::Anything),
             "mmap" => (Names::External, Pattern::Contained("mmap".to_owned())),
             _ => return Ok(None),
@@ -227,7 +226,7 @@ fn of_names(kind: Kind, text: &Text) -> Result<Option<(Names, Pattern)>, Wrong> 
 
 /// What a predicate asks of blocks; an error without a sentence is that of the kind.
 fn of_blocks(kind: Kind, than: Than, text: &Text) -> Result<BlockTest, Option<String>> {
-    let word = text.text.as_str();
+    let word = text.letters.as_str();
     let ns = || times::duration(word).ok_or(None);
     Ok(match kind {
         Kind::Thread => BlockTest::Thread(Named::new(word, text.quoted)),

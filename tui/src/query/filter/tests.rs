@@ -132,9 +132,8 @@ fn both(session: &Session, filter: &str, when: When) -> (Option<f64>, Option<f64
     (bytes(total.in_use_bytes), bytes(total.allocated_bytes))
 }
 
-/// What is told of each predicate is what was done.
-#[test]
-fn predicates_are_what_they_say() {
+/// What each test below is about, ten seconds of it.
+fn ten_seconds() -> Shop {
     let mut s = Shop::new();
     let (cache, parse, gpu) = (s.cache, s.parse, s.gpu);
     s.phase("startup");
@@ -158,6 +157,13 @@ fn predicates_are_what_they_say() {
     s.wait(4.0); // at 10 s
     s.alloc(1, cache, 7, Cause::Malloc);
     s.f.report();
+    s
+}
+
+/// What is told of each predicate is what was done.
+#[test]
+fn predicates_are_what_they_say() {
+    let s = ten_seconds();
     let session = &s.f.session;
     let all = (Some(10_047.0), Some(15_347.0));
     assert_eq!(both(session, "", When::Now), all);
@@ -234,6 +240,13 @@ fn predicates_are_what_they_say() {
             assert_eq!(Some(sum), want.0, "rows of {filter} by {group:?}");
         }
     }
+}
+
+/// What is not known under a predicate is `–`, and what it is as of another moment.
+#[test]
+fn what_a_predicate_makes_unknown() {
+    let s = ten_seconds();
+    let session = &s.f.session;
     // What is over is in use nowhere: that is no figure.
     for (filter, allocated) in
         [("lifetime<1ms", 300.0), ("lifetime>1s", 5_000.0), ("died:5s..", 5_000.0)]
@@ -317,10 +330,10 @@ fn both_unchecked(session: &Session, filter: &str) -> Option<f64> {
 #[test]
 fn hidden_frames_are_their_callers() {
     let mut f = Fixture::new(1);
-    let a = f.stack(&["main", "serve", "grow"]);
-    let b = f.stack(&["main", "grow"]);
-    let c = f.stack(&["grow"]);
-    for (stack, size) in [(a, 100), (b, 20), (c, 3)] {
+    let paths: [(&[&str], u64); 3] =
+        [(&["main", "serve", "grow"], 100), (&["main", "grow"], 20), (&["grow"], 3)];
+    for (path, size) in paths {
+        let stack = f.stack(path);
         f.alloc(stack, size);
     }
     f.report();

@@ -40,16 +40,19 @@ impl From<By> for Cut {
 impl Cut {
     /// Whether single blocks are told apart: of what happened before the viewer came they
     /// have no part but who lives.
+    #[must_use]
     pub fn is_of_blocks(&self) -> bool {
         self.by != By::Group || self.has_tests()
     }
 
     /// Whether blocks are chosen one by one.
+    #[must_use]
     pub fn has_tests(&self) -> bool {
         self.only.as_ref().is_some_and(|only| only.has_tests())
     }
 
     /// Whether a callstack has a part in it.
+    #[must_use]
     pub fn takes_stack(&self, stack: u32) -> bool {
         self.only.as_ref().is_none_or(|only| only.takes_stack(stack))
     }

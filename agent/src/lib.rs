@@ -52,6 +52,11 @@
 //! stream   on the agent's own thread: books, socket
 //! ```
 
+/// What the README shows compiles, and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
+
 mod config;
 mod engine;
 pub mod external;

@@ -28,6 +28,7 @@ pub mod message;
 pub mod recording;
 pub mod remains;
 pub mod totals;
+pub mod weights;
 
 /// Version of the conversation. A peer with another major version is refused
 /// with a sentence; a higher minor version only adds message kinds, which are

@@ -92,6 +92,9 @@ impl Terminal {
         }
         command.cwd(directory);
         command.env("HEAPTOP_DIR", directory);
+        // Nobody has chosen anything, and nothing can be remembered.
+        command.env("XDG_CONFIG_HOME", directory.join("no-config"));
+        command.env("XDG_STATE_HOME", "/dev/null");
         command.env("TERM", "xterm-256color");
         command.env("LANG", "C.UTF-8");
         for unset in ["NO_COLOR", "COLORTERM", "LC_ALL"] {

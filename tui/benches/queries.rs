@@ -19,7 +19,7 @@ use heaptop_protocol::event::{Alloc, Batch, Cause, Dealloc, Event, Moment};
 use heaptop_protocol::ids::{BlockId, ModuleId, StackId, ThreadId};
 use heaptop_protocol::message::{
     AgentKind, FromAgent, Hello, History, HistoryPoint, Losses, MAGIC, Sampling, SnapshotBegin,
-    SnapshotEnd, Status, TotalsUpdate,
+    SnapshotEnd, Status, Thread, TotalsUpdate,
 };
 use heaptop_protocol::totals::{StackTotals, Totals};
 use ratatui::Terminal;
@@ -109,6 +109,8 @@ impl Target {
             memory_bound_bytes: 64 << 20,
             notices: Vec::new(),
         });
+        let (id, name) = (ThreadId(1), "made-up".into());
+        self.say(Thread { id, tid: 4711, name });
         self.say(Module {
             id: ModuleId(1),
             path: "/opt/made-up/bin/made-up".into(),
@@ -369,7 +371,7 @@ fn measure(stacks: u64) {
         print(stacks, what, time(target, |t| t.go_on(250), work));
     }
 
-    let mut app = App::new(Options { color: true, ascii: false });
+    let mut app = App::new(Options::default());
     app.update(Message::Resize(160, 50), &target.session);
     let mut terminal =
         Terminal::new(TestBackend::new(160, 50)).expect("a test backend does not fail");

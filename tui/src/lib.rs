@@ -5,7 +5,7 @@
 //!                        ▲                app: state, keys, effects
 //!   terminal: the loop ─ app              export: SVG     report: tables as text
 //!   cli: the command line      proof: estimates beside the truth      ctf: memtrace's traces
-//!   record: what comes from a source, into a file
+//!   record: what comes from a source, into a file      config: what the user has chosen for good
 //! ```
 
 // One system call that no library has: see `source::process`.
@@ -14,6 +14,7 @@
 pub mod app;
 pub mod calendar;
 pub mod cli;
+pub mod config;
 pub mod ctf;
 pub mod export;
 pub mod proof;

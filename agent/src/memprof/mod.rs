@@ -89,10 +89,19 @@
 //! | 25 | A callstack size of 0 is legal; longer stacks are cut at the root end |
 //! | 26 | Memory outside the heap: [`crate::external`] |
 //! | 27 | Phases and marks: [`crate::phase`], [`crate::mark`], [`crate::context`] |
-//! | 28 | What is tracked: [`Track`] |
+//! | 28 | What is tracked: [`Track`], for the live stream too: [`crate::Heaptop::track`], `HEAPTOP_TRACK` |
 //! | 29 | [`Allocation::id`] is a block's identity; it is the viewer's too |
 //!
 //! Numbers are those of heaptop's `MEMPROF` page.
+//!
+//! # Threads that are started elsewhere
+//!
+//! [`Scope::Thread`] goes over to threads that are started by [`crate::spawn`] or run what
+//! [`inherit`] has wrapped, as builders, scoped threads and pools can. A thread that
+//! `std::thread::spawn`, a library or C code starts inherits nothing: only who puts a
+//! function in the place of `pthread_create` sees those, which a library that is linked in
+//! cannot do without taking that place from whoever else has it, a sanitizer say. Such a
+//! thread can [`Profile::join`]; [`Scope::Process`] has them all.
 //!
 //! # Callbacks and locks
 //!

@@ -35,8 +35,9 @@ use crate::engine::{Engine, sys};
 use heaptop_protocol::estimate::{Interval, Weight};
 use heaptop_protocol::event::{self, Alloc, Dealloc, Event, Moment, Promote};
 use heaptop_protocol::ids::{BlockId, StackId, ThreadId};
-use heaptop_protocol::message::{FreeStack, HistoryPoint, LiveBlock, Track};
-use heaptop_protocol::totals::{StackInUse, StackTotals, Total, Totals};
+use heaptop_protocol::message::{FreeStack, HistoryPoint, Track};
+use heaptop_protocol::totals::{Total, Totals};
+use heaptop_protocol::weights::Weights;
 use std::collections::VecDeque;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering::Relaxed;
@@ -79,6 +80,8 @@ struct Waiting {
 const TICK_NS: u64 = 256;
 /// Births and deaths worked off in one pass.
 const MOST_A_PASS: usize = 16_384;
+/// Weights that are remembered, in 28 KiB.
+const WEIGHTS: usize = 512;
 /// So many before its turn an entry is fetched.
 const AHEAD: usize = 4;
 
@@ -105,6 +108,7 @@ pub struct Ledger {
     unplaced: u64,
     thinned: u32,
     rng: Rng,
+    weights: Weights,
     arrivals: Vec<Arrival>,
     /// [`MOST_A_PASS`]; less in tests.
     most_a_pass: usize,
@@ -157,6 +161,7 @@ impl Ledger {
             unplaced: 0,
             thinned: 0,
             rng: Rng::seeded(engine.seed(), u32::MAX),
+            weights: Weights::with_places(WEIGHTS),
             arrivals: Vec::new(),
             most_a_pass: MOST_A_PASS,
             next: 0,
@@ -288,8 +293,13 @@ impl Ledger {
         if self.is_held(b) {
             self.count_birth(b, record);
         }
-        self.count_promoted(record, &weight(b));
+        let w = self.weight(b);
+        self.count_promoted(record, &w);
         self.tell(|| Event::Promote(Promote { at, id: BlockId(b.id) }));
+    }
+
+    fn weight(&mut self, b: &Birth) -> Weight {
+        *self.weights.of(interval(b), b.size)
     }
 
     /// Whether a block is told of from its promotion on only.
@@ -348,7 +358,7 @@ impl Ledger {
     }
 
     fn count_birth(&mut self, b: &Birth, record: usize) {
-        let w = weight(b);
+        let w = self.weight(b);
         self.before_change(record);
         let Some(r) = self.records.get_mut(record) else { return };
         let (lives, tracks) = (self.engine.track != Track::Allocations, self.engine.track);
@@ -402,7 +412,7 @@ impl Ledger {
             let stack = StackId(self.record(raw) as u32);
             self.frees.push(FreeStack { id: BlockId(b.id), stack });
         }
-        let w = weight(&b);
+        let w = self.weight(&b);
         let at = Moment { seq: d.seq, time_ns: self.since_start(d.ns), clock: d.clock };
         let mut young = false;
         if !was_major {
@@ -497,140 +507,10 @@ impl Ledger {
         let time_ns = self.now().time_ns;
         self.history.tick(time_ns, &self.totals, rss_bytes)
     }
-
-    /// The curve so far.
-    pub fn history(&self) -> Vec<HistoryPoint> {
-        self.history.points()
-    }
-
-    /// Whether anybody wants the events of the passes to come: where nobody does, none
-    /// are made.
-    pub const fn listen(&mut self, listened: bool) {
-        self.listened = listened;
-    }
-
-    /// Births and deaths that the last pass has worked off.
-    pub const fn worked_off(&self) -> usize {
-        self.worked_off
-    }
-
-    /// Events of the last pass, if they were wanted.
-    pub fn events(&self) -> &[Event] {
-        &self.events
-    }
-
-    /// Who freed what has died in the last pass, where it was wanted.
-    pub fn frees(&self) -> &[FreeStack] {
-        &self.frees
-    }
-
-    /// Stacks known, `(other stacks)` among them.
-    pub const fn known(&self) -> usize {
-        self.known
-    }
-
-    /// The engine's number of a stack.
-    pub fn raw(&self, stack: StackId) -> u32 {
-        self.records.get(stack.0 as usize).map_or(callstack::OTHER, |r| r.raw)
-    }
-
-    /// Totals over all.
-    pub const fn totals(&self) -> &Totals {
-        &self.totals
-    }
-
-    /// The running minor cycle.
-    pub const fn cycle(&self) -> u64 {
-        self.cycle
-    }
-
-    /// The number of this pass.
-    pub const fn pass_number(&self) -> u64 {
-        self.pass
-    }
-
-    /// Births that were charged to `(other stacks)`.
-    pub const fn unplaced(&self) -> u64 {
-        self.unplaced
-    }
-
-    /// How often R was doubled to make room.
-    pub const fn thinned(&self) -> u32 {
-        self.thinned
-    }
-
-    /// Records that a pass after `pass` has changed.
-    pub fn changed_since(&self, pass: u64) -> impl Iterator<Item = StackTotals> + '_ {
-        self.records
-            .iter()
-            .take(self.known)
-            .enumerate()
-            .filter(move |(_, r)| r.changed > pass)
-            .map(|(i, r)| StackTotals { stack: StackId(i as u32), totals: r.totals })
-    }
-
-    /// When the peak was, how much, and the table of that moment.
-    pub fn peak(&self) -> (u64, Total, Vec<StackInUse>) {
-        let table = self
-            .records
-            .iter()
-            .take(self.known)
-            .enumerate()
-            .map(|(i, r)| StackInUse {
-                stack: StackId(i as u32),
-                in_use: if r.peak_epoch == self.epoch { r.at_peak } else { r.totals.in_use },
-            })
-            .filter(|s| s.in_use.n > 0)
-            .collect();
-        (self.peak_ns, self.peak, table)
-    }
-
-    /// Changes whenever there is a new peak.
-    pub const fn peak_epoch(&self) -> u64 {
-        self.epoch
-    }
-
-    /// The live block in entry `index`, if there is one that was taken up.
-    pub fn block(&self, index: u32) -> Option<LiveBlock> {
-        let (b, young) = self.engine.tracker.known_live(index)?;
-        if b.id < self.forget_before {
-            return None;
-        }
-        let record = self.by_raw.get(b.stack as usize)?.checked_sub(1)?;
-        Some(LiveBlock {
-            id: BlockId(b.id),
-            born_ns: self.since_start(b.ns),
-            born_clock: b.clock,
-            thread: ThreadId(b.thread),
-            stack: StackId(record),
-            size: b.size,
-            n_samples: b.n_samples,
-            interval: interval(&b),
-            cause: cause(b.cause),
-            address: b.address as u64,
-            young,
-            born_young: b.young,
-        })
-    }
-
-    /// Memory of the region that the books have touched, in bytes.
-    pub fn bytes_touched(&self) -> usize {
-        self.known * size_of::<Record>()
-            + self.history.bytes_touched()
-            + self.by_raw.len() * size_of::<u32>()
-            + self.waiting.capacity() * size_of::<Waiting>()
-            + self.events.capacity() * size_of::<Event>()
-            + self.frees.capacity() * size_of::<FreeStack>()
-            + self.arrivals.capacity() * size_of::<Arrival>()
-    }
 }
 
 fn interval(b: &Birth) -> Interval {
     Interval::new(u64::from(b.interval)).unwrap_or(Interval::DEFAULT)
-}
-
-fn weight(b: &Birth) -> Weight {
-    interval(b).weight(b.size)
 }
 
 const fn cause(cause: Cause) -> event::Cause {
@@ -643,6 +523,7 @@ const fn cause(cause: Cause) -> event::Cause {
 }
 
 mod thin;
+mod told;
 
 #[cfg(test)]
 mod tests;

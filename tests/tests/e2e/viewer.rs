@@ -209,7 +209,9 @@ fn an_export_is_a_flamegraph_of_what_is_shown() {
         row(&terminal, function);
     }
     terminal.press("e");
-    terminal.wait_for(".svg");
+    terminal.wait_for("Enter writes");
+    terminal.press(key::ENTER);
+    terminal.wait_for("written: ");
     let files = std::fs::read_dir(demo.directory()).unwrap().map(|f| f.unwrap().path());
     let file = files.into_iter().find(|f| f.extension().is_some_and(|e| e == "svg"));
     let svg = std::fs::read_to_string(file.expect("an SVG file where the viewer runs")).unwrap();

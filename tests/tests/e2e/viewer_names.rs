@@ -138,7 +138,9 @@ fn no_name_reaches_the_terminal_raw() {
         terminal.wait_for(seen);
     }
     // Every other way to the terminal: trees, crumbs, a filter, a copy, an export, the help.
-    for keys in ["G", "2", "i", "y", "1", "/evil", key::ENTER, "2", "1", "?", "?", "r", "e"] {
+    for keys in
+        ["G", "2", "i", "y", "1", "/evil", key::ENTER, "2", "1", "?", "?", "r", "e", key::ENTER]
+    {
         terminal.press(keys);
     }
     terminal.wait_for("written: ");

@@ -28,7 +28,7 @@ fn line(terminal: &Terminal, parts: &[&str]) -> String {
 fn promotion_of_a_real_target() {
     let mut target = nurseries();
     let mut terminal = Terminal::viewer(target.directory(), &[]);
-    terminal.wait_for("1 Callsites 2 Callers 4 Time 5 Promotion");
+    terminal.wait_for("1 Callsites 2 Callers");
     work(&mut target, 12);
     terminal.press("5");
     // Of the three one dies at once, one lives for a sixteenth of the nursery, one for four.
@@ -102,7 +102,8 @@ fn screens_are_reached_by_numbers_and_by_tab() {
     terminal.wait_for("all callsites");
     terminal.press("2");
     terminal.wait_for("in use, bytes");
-    terminal.press("\t");
+    // Past the flamegraph.
+    terminal.press("\t\t");
     terminal.wait_for("in use since the start");
     terminal.press("\t");
     terminal.wait_for("bytes that outlive so much allocation");
@@ -110,6 +111,48 @@ fn screens_are_reached_by_numbers_and_by_tab() {
     terminal.wait_for("in use since the start");
     terminal.press("1");
     terminal.wait_for("all callsites");
+    terminal.press("q");
+    assert_eq!(terminal.wait(), 0);
+}
+
+#[test]
+fn flamegraph_threads_source_and_log_of_a_real_target() {
+    let mut target = nurseries();
+    let mut terminal = Terminal::viewer(target.directory(), &[]);
+    terminal.wait_for("1 Callsites");
+    work(&mut target, 6);
+    // Who is alive is who waits long: the heaviest frame, and its row in the flamegraph.
+    line(&terminal, &["▸", "waits_long"]);
+    terminal.press("3");
+    line(&terminal, &["(all)", "in use, bytes"]);
+    terminal.wait_for("waits_long");
+    terminal.press("fwaits_long\r");
+    line(&terminal, &["“waits_long” in ", " %"]);
+    terminal.press("n");
+    line(&terminal, &["waits_long", "flat 2."]);
+    terminal.press("\r");
+    line(&terminal, &["› ", "waits_long", " % of all"]);
+    // Backspace zooms out, as Esc does, which needs no pause behind it.
+    terminal.press("\x7fmm");
+    line(&terminal, &["allocated, bytes"]);
+    terminal.press("rz");
+    line(&terminal, &["FROZEN"]);
+    terminal.press("z6");
+    // One thread does it all, and frees what it allocates.
+    line(&terminal, &["▸", "fixture-nurseri", "tid ", "MiB", " 0 %"]);
+    // The line that allocates, out of the file itself.
+    terminal.press("1");
+    line(&terminal, &["▸", "waits_long"]);
+    terminal.press("8");
+    line(&terminal, &["nurseries", ".rs", "in use, bytes"]);
+    line(&terminal, &["▸", "2.", " MiB ±"]);
+    terminal.wait_for("fn waits_long(");
+    terminal.press("9");
+    line(&terminal, &["connection", "connected"]);
+    line(&terminal, &["agent", "fixture-nurseries (pid ", "nursery of 2 MiB"]);
+    line(&terminal, &["sampling", "1 sample in 16 KiB"]);
+    terminal.press("Mnoon\r");
+    line(&terminal, &["moment", "mark “noon”"]);
     terminal.press("q");
     assert_eq!(terminal.wait(), 0);
 }
@@ -134,7 +177,7 @@ fn click(terminal: &mut Terminal, (x, y): (usize, usize)) {
 fn the_mouse_does_it_all() {
     let mut target = nurseries();
     let mut terminal = Terminal::viewer(target.directory(), &[]);
-    terminal.wait_for("1 Callsites 2 Callers 4 Time 5 Promotion");
+    terminal.wait_for("1 Callsites 2 Callers");
     work(&mut target, 8);
     // A name in the title goes to its screen.
     let tab = place(&terminal, "1 Callsites", "5 Promotion");

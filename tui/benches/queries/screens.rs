@@ -114,7 +114,7 @@ pub fn grow(target: &mut Target, lives: usize) {
 fn screen(target: &mut Target, keys: &str, size: (u16, u16)) -> Measured {
     let mut terminal =
         Terminal::new(TestBackend::new(size.0, size.1)).expect("a test backend does not fail");
-    let mut app = App::new(Options { color: true, ascii: false });
+    let mut app = App::new(Options::default());
     let key = |code| Message::Key(KeyEvent::new(code, KeyModifiers::NONE));
     let mut paint = |app: &mut App, t: &Target, message: Message| {
         let start = now();

@@ -171,7 +171,7 @@ fuzz_target!(
     |data: &[u8]| {
         let mut said = Bytes(data);
         let mut session = Session::new();
-        let mut app = App::new(Options { color: true, ascii: said.flag() });
+        let mut app = App::new(Options { ascii: said.flag(), ..Options::default() });
         let (columns, rows) = (u16::from(said.byte()) % 130, u16::from(said.byte()) % 40);
         let Ok(mut terminal) = Terminal::new(TestBackend::new(columns, rows));
         app.update(Message::Resize(columns, rows), &session);
@@ -181,8 +181,8 @@ fuzz_target!(
                 1 => {
                     let key = KeyEvent::new(KEYS[said.below(KEYS.len())], KeyModifiers::NONE);
                     for effect in app.update(Message::Key(key), &session) {
-                        if let Effect::Export(request) = effect {
-                            let _ = request.svg();
+                        if let Effect::Export(shown, format) = effect {
+                            let _ = shown.bytes(format);
                         }
                     }
                     if said.flag() {

@@ -2,9 +2,9 @@
 
 use super::keys::Place;
 use super::summary::{Live, Summary};
-use super::{App, Callers, Effect, Screen, keys, tree};
-use crate::export::{self, Request};
-use crate::query::{self, Callsites, Column, Direction, NodeKey};
+use super::{App, Callers, Screen, tree};
+use crate::export;
+use crate::query::{self, Callsites, Column, NodeKey};
 use crate::session::Session;
 use crate::session::estimate::precision::Finer;
 use crate::view;
@@ -57,7 +57,7 @@ impl App {
             _ => self.ask_lowest(session),
         }
         if self.paused {
-            self.export = Some(Box::new(self.request(session)));
+            self.export = Some(Box::new(self.exported(session)));
         }
         self.settle(session);
     }
@@ -89,7 +89,7 @@ impl App {
             Screen::Source(s) => s.lines.is_some(),
             Screen::Log(l) => l.lines.is_some(),
             Screen::Details(d) => d.answer.is_some(),
-            Screen::Columns { .. } | Screen::Help { .. } => true,
+            Screen::Columns { .. } | Screen::Export(_) | Screen::Help { .. } => true,
         }
     }
 
@@ -112,6 +112,7 @@ impl App {
                 | Screen::Callsites(_)
                 | Screen::Callers(_)
                 | Screen::Columns { .. }
+                | Screen::Export(_)
                 | Screen::Help { .. } => {}
             }
         }
@@ -208,6 +209,7 @@ impl App {
                 cursor.settle(rows.len(), find, page);
             }
             Some(Screen::Columns { cursor }) => cursor.place(Column::ALL.len() - 1, page),
+            Some(Screen::Export(menu)) => menu.cursor.place(menu.formats().len(), page),
             Some(Screen::Flame(_)) => self.place_flame(),
             Some(Screen::Promotion(_)) => self.place_promotion(session),
             Some(Screen::Leaks(_)) => self.place_leaks(session),
@@ -217,37 +219,13 @@ impl App {
                 d.offset = d.offset.min(lines.saturating_sub(page));
             }
             Some(Screen::Help { offset }) => {
-                *offset = (*offset).min(keys::HELP_LINES.saturating_sub(page));
+                let lines = view::help::lines(&self.settings.keymap);
+                *offset = (*offset).min(lines.saturating_sub(page));
             }
             Some(Screen::Timeline(t)) => t.settle(),
             Some(Screen::Source(s)) => s.settle(page),
             Some(Screen::Log(_)) | None => {}
         }
-    }
-
-    pub(super) fn export(&mut self, session: &Session) -> Vec<Effect> {
-        let request = if let Some(held) = &self.export {
-            held.clone()
-        } else {
-            // What is exported is what is seen.
-            self.look(session);
-            Box::new(self.request(session))
-        };
-        self.say(format!("exporting {}…", export::metric(self.metric)));
-        vec![Effect::Export(request)]
-    }
-
-    pub(super) fn request(&self, session: &Session) -> Request {
-        if let Screen::Flame(flame) = self.shown() {
-            return Request::of_flame(session, &self.flame_question(flame), !flame.upward);
-        }
-        let (focus, direction, crumbs): (&[NodeKey], _, _) = match self.shown() {
-            Screen::Callers(c) => (&c.focus, c.direction, c.crumbs.clone()),
-            _ => (&[], Direction::Callers, Vec::new()),
-        };
-        let (metric, question) = (self.metric, &self.question);
-        let way = (focus, direction);
-        Request::of(session, question.when, way, metric, &question.filter, crumbs)
     }
 
     /// The list that is shown, or lies under the help.
@@ -272,9 +250,11 @@ impl App {
             Screen::Source(s) => s
                 .figures(s.line)
                 .map(|line| export::node_text(&line.label, &line.cum, &line.flat, self.metric)),
-            Screen::Log(_) | Screen::Details(_) | Screen::Columns { .. } | Screen::Help { .. } => {
-                None
-            }
+            Screen::Log(_)
+            | Screen::Details(_)
+            | Screen::Columns { .. }
+            | Screen::Export(_)
+            | Screen::Help { .. } => None,
         }
     }
 }

@@ -56,13 +56,17 @@ impl App {
         let Some((at, name)) = self.growth_base.moment(session) else {
             return self.say("no moment but now is known yet".into());
         };
+        self.say_base(at, name, session);
+        self.look(session);
+    }
+
+    pub(super) fn say_base(&mut self, at: u64, name: Option<String>, session: &Session) {
         let ago = session.now_ns().saturating_sub(at);
         let ago = format::duration(ago as f64, 2, format::Rounding::Nearest);
         self.say(match name {
             Some(name) => format!("growth is counted from “{name}” on, {ago} ago"),
             None => format!("growth is counted from when heaptop came, {ago} ago"),
         });
-        self.look(session);
     }
 
     /// From when on growth is wanted; `None` where nobody sees it.

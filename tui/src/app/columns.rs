@@ -60,8 +60,8 @@ impl App {
     }
 
     pub(super) fn reset_columns(&mut self) {
-        self.columns = Column::ALL.to_vec();
-        self.columns_chosen = false;
+        self.columns.clone_from(&self.settings.columns);
+        self.columns_chosen = self.columns != Column::ALL;
         self.passed_over = 0;
     }
 

@@ -137,7 +137,7 @@ impl App {
     pub(super) fn answer(&mut self, key: &KeyEvent, session: &Session) -> Vec<Effect> {
         let Some(wanted) = self.wanted.take() else { return Vec::new() };
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        let action = super::keys::action(key, self.screen().place());
+        let action = self.keymap().action(key, self.screen().place());
         match (key.code, action) {
             (KeyCode::Char('c'), _) if control => return vec![Effect::Quit],
             (KeyCode::Char('z'), _) if control => {
@@ -184,10 +184,11 @@ mod tests {
     use crate::app::{Message, Options};
     use crate::session::Input;
     use crate::session::fixture::Fixture;
+    use crate::view::theme::Theme;
     use heaptop_protocol::message::Mark;
 
     fn started(f: &Fixture) -> App {
-        let mut app = App::new(Options { color: false, ascii: false });
+        let mut app = App::new(Options { theme: Theme::mono(), ascii: false });
         app.update(Message::Resize(80, 24), &f.session);
         app.update(Message::Refresh, &f.session);
         app

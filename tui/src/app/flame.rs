@@ -5,8 +5,11 @@
 //! numbers move; what was put together stands last.
 
 use super::App;
+use super::base::GrowthBase;
 use super::screens::Screen;
-use crate::query::{self, Flame as Answer, FlameQuestion, Label, Node, NodeKey, When};
+use crate::query::{
+    self, Flame as Answer, FlameQuestion, FrameGrown, Label, Metric, Node, NodeKey, Question, When,
+};
 use crate::session::Session;
 use crate::session::figures::Estimate;
 
@@ -29,6 +32,10 @@ pub struct Flame {
     pub frozen: Option<When>,
     /// What is looked for; empty: nothing.
     pub search: String,
+    /// Widths count what was born since the base of growth and lives.
+    pub gained: bool,
+    /// Frames say by how much they grew since that.
+    pub compared: bool,
     /// Columns that `bars` were placed in.
     columns: u16,
 }
@@ -58,13 +65,16 @@ pub struct Bar {
     pub parent: usize,
     /// Whether its name has what is looked for.
     pub found: bool,
+    /// By how much it grew, where that is asked for and known.
+    pub grown: Option<FrameGrown>,
 }
 
 /// Places the frames below `root` in so many columns. Edges are rounded, not widths: frames
 /// side by side neither overlap nor drift, and those of less than half a column may have
 /// none.
 #[must_use]
-pub fn place(root: &Node, columns: u16, search: &str) -> Vec<Bar> {
+pub fn place(answer: &Answer, columns: u16, search: &str) -> Vec<Bar> {
+    let root = &answer.root;
     let search = search.to_lowercase();
     let bar = |node: &Node, row: usize, edges: (f64, f64), parent: usize| {
         let [x, end] = [edges.0, edges.1].map(|edge| (edge * f64::from(columns)).round() as u16);
@@ -84,6 +94,7 @@ pub fn place(root: &Node, columns: u16, search: &str) -> Vec<Bar> {
             share: node.share,
             parent,
             found,
+            grown: answer.grown.get(&node.path).copied(),
         })
     };
     let Some(first) = bar(root, 0, (0.0, 1.0), 0) else { return Vec::new() };
@@ -226,19 +237,14 @@ impl Flame {
 impl App {
     pub(super) fn ask_flame(&mut self, session: &Session) {
         let page = usize::from(self.rooms().body);
-        let (columns, metric, question) = (self.size.0, self.metric, &self.question);
+        let columns = self.size.0;
+        let base = self.growth_base.moment(session).map(|(at, _)| at);
+        let (metric, question) = (self.metric, &self.question);
         let Some(Screen::Flame(f)) = self.stack.first_mut() else { return };
-        let question = FlameQuestion {
-            when: f.frozen.unwrap_or(question.when),
-            metric,
-            filter: &question.filter,
-            zoom: &f.zoom,
-            columns,
-            search: &f.search,
-        };
+        let question = f.question(question, metric, base, columns);
         let answer = query::flame(session, &question);
         if answer != f.answer || f.columns != columns {
-            f.bars = answer.as_ref().map_or_else(Vec::new, |a| place(&a.root, columns, &f.search));
+            f.bars = answer.as_ref().map_or_else(Vec::new, |a| place(a, columns, &f.search));
             (f.answer, f.columns) = (answer, columns);
             self.dirty = true;
         }
@@ -253,7 +259,7 @@ impl App {
         if f.columns != columns {
             f.columns = columns;
             let search = f.search.clone();
-            f.bars = f.answer.as_ref().map_or_else(Vec::new, |a| place(&a.root, columns, &search));
+            f.bars = f.answer.as_ref().map_or_else(Vec::new, |a| place(a, columns, &search));
         }
         f.show(page);
     }
@@ -359,14 +365,71 @@ impl App {
     }
 
     /// What is asked of the flamegraph's callstacks, for an export.
-    pub(super) fn flame_question<'a>(&'a self, flame: &'a Flame) -> FlameQuestion<'a> {
+    pub(super) fn flame_question<'a>(
+        &'a self,
+        flame: &'a Flame,
+        session: &Session,
+    ) -> FlameQuestion<'a> {
+        let base = self.growth_base.moment(session).map(|(at, _)| at);
+        flame.question(&self.question, self.metric, base, self.size.0)
+    }
+
+    /// The flamegraph's next metric: behind all others stands what was gained. Whether that
+    /// was all there was to do.
+    pub(super) fn next_flame_metric(&mut self, session: &Session) -> bool {
+        let last = self.metric == Metric::ShortLivedBytes;
+        let Some(Screen::Flame(f)) = self.stack.last_mut() else { return false };
+        if !last || f.gained {
+            f.gained = false;
+            return false;
+        }
+        f.gained = true;
+        let base = self.growth_base.moment(session).and_then(|(_, name)| name);
+        let base = base.map_or_else(|| "heaptop came".into(), |name| format!("“{name}”"));
+        self.say(format!("counting what was born since {base} and lives, in bytes"));
+        self.ask(session);
+        true
+    }
+
+    /// Frames say by how much they grew, from the last mark on; from one before; not any
+    /// more.
+    pub(super) fn compare_flame(&mut self, session: &Session) {
+        let Some(Screen::Flame(f)) = self.stack.last_mut() else { return };
+        if !f.compared {
+            f.compared = true;
+            let Some((at, name)) = self.growth_base.moment(session) else {
+                return self.say("no moment but now is known yet".into());
+            };
+            self.say_base(at, name, session);
+            return self.look(session);
+        }
+        if self.growth_base == GrowthBase::Came {
+            f.compared = false;
+            self.growth_base = GrowthBase::default();
+            self.say("frames do not say by how much they grew any more".into());
+            return self.look(session);
+        }
+        self.next_growth_base(session);
+    }
+}
+
+impl Flame {
+    fn question<'a>(
+        &'a self,
+        question: &'a Question,
+        metric: Metric,
+        base: Option<u64>,
+        columns: u16,
+    ) -> FlameQuestion<'a> {
         FlameQuestion {
-            when: flame.frozen.unwrap_or(self.question.when),
-            metric: self.metric,
-            filter: &self.question.filter,
-            zoom: &flame.zoom,
-            columns: self.size.0,
-            search: &flame.search,
+            when: self.frozen.unwrap_or(question.when),
+            metric,
+            gained_from_ns: base.filter(|_| self.gained),
+            growth_from_ns: base.filter(|_| self.compared),
+            filter: &question.filter,
+            zoom: &self.zoom,
+            columns,
+            search: &self.search,
         }
     }
 }

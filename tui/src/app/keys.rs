@@ -1,7 +1,7 @@
-//! The one table of keys. Dispatch, the key bar and the help screen are made
-//! from it, so that they cannot disagree.
+//! The one table of keys. Dispatch, the key bar, the help screen, the manual and the names of
+//! the configuration are made from it, so that they cannot disagree. [`super::keymap`] puts
+//! keys of the user's own in place of these.
 
-use crate::query::filter::PREDICATES;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// What a key does.
@@ -67,8 +67,10 @@ pub enum Action {
     Pause,
     /// Holds the order of rows.
     Hold,
-    /// Exports what is shown.
+    /// Opens the export menu, or closes it.
     Export,
+    /// Writes what is selected in it.
+    Write,
     /// Copies the selected row.
     Copy,
     /// Everything as at the start.
@@ -156,6 +158,8 @@ pub enum Place {
     Details,
     /// The chooser of columns.
     Columns,
+    /// The export menu.
+    Export,
     /// The help.
     Help,
 }
@@ -204,6 +208,7 @@ impl Place {
             Self::Log => "log",
             Self::Details => "details",
             Self::Columns => "columns",
+            Self::Export => "export",
             Self::Help => "help",
         }
     }
@@ -212,7 +217,8 @@ impl Place {
 /// One line of the table.
 #[derive(Debug)]
 pub struct Binding {
-    keys: &'static [Key],
+    /// The keys, before the user has chosen others.
+    pub keys: &'static [Key],
     /// The keys as people read them.
     pub shown: &'static str,
     /// What the key bar says; empty: it is only in the help.
@@ -225,10 +231,26 @@ pub struct Binding {
     pub action: Action,
 }
 
-#[derive(Debug)]
-enum Key {
+/// A key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Key {
+    /// Without Control.
     Code(KeyCode),
+    /// With Control, and a small letter.
     Control(char),
+}
+
+impl Key {
+    /// Whether it was this one.
+    #[must_use]
+    pub fn is(self, event: &KeyEvent) -> bool {
+        let control = event.modifiers.contains(KeyModifiers::CONTROL);
+        let other = event.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SUPER);
+        match self {
+            Code(code) => !control && !other && event.code == code,
+            Control(c) => control && event.code == KeyCode::Char(c),
+        }
+    }
 }
 
 const fn char(c: char) -> Key {
@@ -284,6 +306,7 @@ const EVERYWHERE: &[Place] = &[
     Place::Log,
     Place::Details,
     Place::Columns,
+    Place::Export,
     Place::Help,
 ];
 /// Where rows are callsites.
@@ -299,6 +322,7 @@ const CLOSELY: &[Place] = &[Place::Details];
 const LOWEST: &[Place] =
     &[Place::Callsites, Place::Timeline, Place::Promotion, Place::Threads, Place::Leaks];
 const COLUMNS: &[Place] = &[Place::Columns];
+const EXPORT: &[Place] = &[Place::Export];
 const SITES: &[Place] = &[Place::Callsites];
 /// Where rows have columns to sort by.
 const SORTED: &[Place] = &[Place::Callsites, Place::Promotion, Place::Threads, Place::Leaks];
@@ -339,11 +363,13 @@ pub const BINDINGS: &[Binding] = bindings! {
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" TREE Back "back to where you came from";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" CLOSELY Back "back to where you came from";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "" LOWEST Back "leave the class, or take the filter away";
-    [Code(Esc), Code(Backspace), Code(Enter), char('c')] "Esc, Enter, c" "back" COLUMNS Columns "close the chooser of columns";
+    [Code(Esc), Code(Backspace), Code(Enter), char('c')] "Esc, Backspace, Enter, c" "back" COLUMNS Columns "close the chooser of columns";
     [char(' ')] "Space" "show or hide" COLUMNS ToggleColumn "show the selected column, or hide it";
     [Code(Left), char('h'), char('<')] "Left, h, <" "move left" COLUMNS ColumnLeft "move the selected column to the left";
     [Code(Right), char('l'), char('>')] "Right, l, >" "move right" COLUMNS ColumnRight "move the selected column to the right";
     [char('r')] "r" "reset" COLUMNS ResetColumns "all columns as at the start";
+    [Code(Enter)] "Enter" "write" EXPORT Write "write what is selected; the path is below";
+    [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" EXPORT Back "close the menu, and write nothing";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" HELP Back "close the help";
     [char('/')] "/" "filter" SCREENS Filter "filter by names, callers, threads, sizes, ages …: see below; Up, Down: those before";
     [char('>')] ">" "" SCREENS NextThread{forward: true} "the blocks of the next thread alone, on all screens; after the last: of all";
@@ -361,6 +387,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('f')] "f" "find" FLAME Find "mark the frames whose names have a text, and say how much goes through them";
     [char('n')] "n" "" NOTED NextMatch{forward: true} "to the next of them; in a source file to the next line with bytes";
     [char('N')] "N" "" NOTED NextMatch{forward: false} "to the one before";
+    [char('D')] "D" "growth" FLAME GrowthBase "say by how much frames grew, and colour those with evidence; then from another mark, then no more";
     [char('z')] "z" "freeze" FLAME Freeze "stay at this moment while the target goes on";
     [char('m')] "m" "metric" COUNTED Metric "count in use, allocated, promoted or short-lived";
     [char('m')] "m" "" SITES Metric "what an export counts";
@@ -374,7 +401,8 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('p')] "p" "" PANES Time(TimeKey::Play) "play from the cursor on, or stop there";
     [char('P')] "P" "" PANES Time(TimeKey::Peak) "the highest moment: what was in use then";
     [char('\\')] "\\" "" PANES Time(TimeKey::Now) "now again, or the end of a recording";
-    [char('e')] "e" "export" SCREENS Export "write what is shown as a flamegraph (SVG)";
+    [char('e')] "e" "export" SCREENS Export "write what is shown: a flamegraph (SVG), folded stacks, or the table";
+    [char('e')] "e" "" EXPORT Export "close the menu, and write nothing";
     [char('o')] "o" "hold order" SCREENS Hold "hold the order of rows while numbers move";
     [char('+'), char('=')] "+, =" "finer" TELLING Finer "sample twice as finely: R is halved, for all viewers; asks";
     [char('-')] "-" "" TELLING Coarser "sample half as finely: R is doubled, for all viewers; asks";
@@ -436,29 +464,14 @@ pub const LEGEND: &[(&str, &str)] = &[
     ("cum, flat", "with everything below it; at it alone"),
 ];
 
-/// Lines of the help.
-pub const HELP_LINES: usize = BINDINGS.len() + 1 + PREDICATES.len() + 1 + LEGEND.len();
-
-/// What `event` does in `place`.
-#[must_use]
-pub fn action(event: &KeyEvent, place: Place) -> Option<Action> {
-    let control = event.modifiers.contains(KeyModifiers::CONTROL);
-    let other = event.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SUPER);
-    BINDINGS
-        .iter()
-        .find(|b| {
-            b.places.contains(&place)
-                && b.keys.iter().any(|key| match *key {
-                    Code(code) => !control && !other && event.code == code,
-                    Control(c) => control && event.code == KeyCode::Char(c),
-                })
-        })
-        .map(|b| b.action)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::keymap::Keymap;
+
+    fn action(event: &KeyEvent, place: Place) -> Option<Action> {
+        Keymap::default().action(event, place)
+    }
 
     #[test]
     fn no_key_means_two_things_in_one_place() {

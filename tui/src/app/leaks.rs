@@ -13,7 +13,7 @@ use heaptop_protocol::message::SetMark;
 /// So many rows around those that are seen are asked for.
 const AROUND: usize = 32;
 /// Minutes between automatic marks; 0: there are none.
-const PERIODS: [u64; 5] = [0, 1, 5, 15, 60];
+pub const PERIODS: [u64; 5] = [0, 1, 5, 15, 60];
 const MINUTE_NS: u64 = 60_000_000_000;
 
 /// See the module.
@@ -41,6 +41,13 @@ pub(super) struct Automatic {
     minutes: u64,
     /// When the last one was asked for.
     asked_ns: u64,
+}
+
+impl Automatic {
+    /// As configured. The time counts from when a target is seen first.
+    pub(super) const fn every(minutes: u64) -> Self {
+        Self { minutes, asked_ns: u64::MAX }
+    }
 }
 
 /// What resident memory is made of. Bytes.
@@ -198,6 +205,10 @@ impl App {
         let Automatic { minutes, asked_ns } = self.automatic;
         let connected = *session.connection() == crate::session::Connection::Connected;
         if minutes == 0 || !connected || self.file.is_some() {
+            return None;
+        }
+        if asked_ns == u64::MAX {
+            self.automatic.asked_ns = session.now_ns();
             return None;
         }
         // One by another viewer will do.

@@ -28,8 +28,10 @@ mod columns;
 mod commands;
 pub mod cursor;
 pub mod details;
+pub mod export;
 mod filter;
 pub mod flame;
+pub mod keymap;
 pub mod keys;
 pub mod leaks;
 pub mod log;
@@ -38,6 +40,7 @@ mod moves;
 pub mod promotion;
 pub mod rooms;
 mod screens;
+pub mod settings;
 pub mod source;
 pub mod summary;
 pub mod threads;
@@ -55,24 +58,26 @@ use heaptop_protocol::message::FromViewer;
 use tui_input::Input;
 
 use crate::calendar::Utc;
-use crate::export::Request;
+use crate::export::{Format, Shown};
 use crate::query::filter::Wrong;
 use crate::query::{Column, Grouping, Metric, NodeKey, Order, Question, Table, When};
 use crate::session::Connection;
 use crate::session::log::Line;
 use crate::system::Memory;
+use crate::view::theme::Theme;
 use base::GrowthBase;
 pub use commands::Wanted;
 use rooms::{Rooms, Wishes};
 pub use screens::{Callers, Screen};
+use settings::Settings;
 use summary::{Live, Summary};
 use time::Times;
 
 /// How the terminal wants the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// Colours may be used.
-    pub color: bool,
+    /// What it is coloured with.
+    pub theme: Theme,
     /// Only ASCII characters may be used.
     pub ascii: bool,
 }
@@ -90,6 +95,8 @@ pub enum Message {
     Resize(u16, u16),
     /// The session may have changed.
     Refresh,
+    /// Where each format of [`Effect::Propose`] would go.
+    Proposed(Vec<PathBuf>),
     /// An export has ended: with its file, or a sentence.
     Exported(Result<PathBuf, String>),
     /// A sentence to show until the next key.
@@ -116,7 +123,9 @@ pub enum Effect {
     /// Restore the terminal, stop the process, come back and draw anew.
     Suspend,
     /// Run [`crate::export::run`] and answer with [`Message::Exported`].
-    Export(Box<Request>),
+    Export(Box<Shown>, Format),
+    /// Run [`crate::export::propose`] and answer with [`Message::Proposed`].
+    Propose(Box<Shown>),
     /// Put the text on the clipboard (OSC 52).
     Copy(String),
     /// Tell the agent.
@@ -132,6 +141,7 @@ pub enum Effect {
 #[expect(clippy::struct_excessive_bools, reason = "each is a state of its own of any screen")]
 pub struct App {
     options: Options,
+    settings: Settings,
     size: (u16, u16),
     /// Never empty; one of [`Screen::lowest`] is at the bottom.
     stack: Vec<Screen>,
@@ -171,14 +181,18 @@ pub struct App {
     pressed_ns: Option<u64>,
     paused: bool,
     order_held: bool,
+    /// It is the user's first screen, and no key was pressed yet.
+    first: bool,
     /// While it is held: the order.
     order: Order,
     summary: Summary,
     live: Live,
     table: Option<Table>,
     /// Taken when the screen was paused.
-    export: Option<Box<Request>>,
+    export: Option<Box<Shown>>,
     note: Option<String>,
+    /// A source file that has to be read.
+    unread: Option<Arc<str>>,
     /// What was said so far, for the log.
     said: VecDeque<Line>,
     /// Seconds.
@@ -228,6 +242,7 @@ impl App {
         let [first, others @ ..] = Screen::lowest();
         Self {
             options,
+            settings: Settings::default(),
             size: (80, 24),
             stack: vec![first],
             lowest: others.into(),
@@ -252,12 +267,14 @@ impl App {
             pressed_ns: None,
             paused: false,
             order_held: false,
+            first: false,
             order: Order::default(),
             summary: Summary::unknown(),
             live: Live::unknown(),
             table: None,
             export: None,
             note: None,
+            unread: None,
             said: VecDeque::new(),
             silence: None,
             revision: None,
@@ -439,6 +456,7 @@ impl App {
                 self.screen(),
                 Screen::Help { .. }
                     | Screen::Columns { .. }
+                    | Screen::Export(_)
                     | Screen::Flame(_)
                     | Screen::Timeline(_)
                     | Screen::Leaks(_)

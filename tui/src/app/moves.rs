@@ -48,6 +48,10 @@ impl App {
                 let len = Column::ALL.len() - 1;
                 cursor.go(to(cursor.index(), page), len, page);
             }
+            Some(Screen::Export(menu)) => {
+                let len = menu.formats().len();
+                menu.cursor.go(to(menu.cursor.index(), page), len, page);
+            }
             Some(Screen::Promotion(p)) => {
                 p.scroll(|at| to(at, page), page);
                 self.settle(session);
@@ -83,6 +87,7 @@ impl App {
     pub(super) fn cursor(&mut self) -> Option<&mut Cursor> {
         match self.stack.last_mut()? {
             Screen::Callsites(cursor) | Screen::Columns { cursor } => Some(cursor),
+            Screen::Export(menu) => Some(&mut menu.cursor),
             Screen::Callers(c) => Some(&mut c.cursor),
             Screen::Promotion(p) => Some(&mut p.cursor),
             Screen::Leaks(l) => Some(&mut l.cursor),
@@ -139,6 +144,7 @@ impl App {
                 | Screen::Log(_)
                 | Screen::Details(_)
                 | Screen::Columns { .. }
+                | Screen::Export(_)
                 | Screen::Help { .. },
             )
             | None => {}
@@ -157,9 +163,12 @@ impl App {
     pub(super) fn go_to(&mut self, place: Place, session: &Session) {
         self.close_help();
         self.close_columns();
+        self.close_export();
         if place == Place::Callers {
             return self.go_to_callers(session);
         }
+        // Of the source it is the file of what is selected here.
+        let selected = self.selected_node();
         if self.stack.len() > 1 {
             self.aside = self.stack.split_off(1);
         }
@@ -167,12 +176,16 @@ impl App {
         if let (Some(wanted), Some(shown)) = (wanted, self.stack.first_mut()) {
             std::mem::swap(wanted, shown);
         }
+        if place == Place::Source {
+            self.open_source(selected, session);
+        }
         self.come_back(session);
     }
 
     /// To the next of the screens that have a number, or to the one before.
     pub(super) fn go_along(&mut self, forward: bool, session: &Session) {
         self.close_help();
+        self.close_export();
         let from = self.screen().place();
         let at = TABS.iter().position(|tab| tab.place == from).unwrap_or(0);
         let step = if forward { 1 } else { TABS.len() - 1 };
@@ -208,7 +221,7 @@ impl App {
     /// the screen is paused and it has its answer.
     pub(super) fn come_back(&mut self, session: &Session) {
         if self.paused && self.has_answer() {
-            self.export = Some(Box::new(self.request(session)));
+            self.export = Some(Box::new(self.exported(session)));
         } else {
             self.look(session);
         }
@@ -230,6 +243,7 @@ impl App {
             | Screen::Source(_)
             | Screen::Log(_)
             | Screen::Columns { .. }
+            | Screen::Export(_)
             | Screen::Help { .. } => None,
         }
     }
@@ -265,7 +279,7 @@ impl App {
         }
         let next = match self.screen() {
             Screen::Callers(c) => c.drilled(c.cursor.index()),
-            Screen::Columns { .. } | Screen::Help { .. } => None,
+            Screen::Columns { .. } | Screen::Export(_) | Screen::Help { .. } => None,
             _ => self
                 .selected()
                 .map(|(key, label)| Callers::of(vec![key], vec![label], Direction::Callers)),
@@ -305,7 +319,7 @@ impl App {
     }
 
     pub(super) fn back(&mut self, session: &Session) {
-        if self.close_columns() {
+        if self.close_columns() || self.close_export() {
             return self.come_back(session);
         }
         if self.stack.len() == 1 && (self.zoom_out(session) || self.leave_class(session)) {

@@ -2,6 +2,7 @@
 
 use super::cursor::Cursor;
 use super::details::Details;
+use super::export::Menu;
 use super::flame::Flame;
 use super::keys::Place;
 use super::leaks::Leaks;
@@ -41,6 +42,8 @@ pub enum Screen {
         /// The selected one.
         cursor: Cursor,
     },
+    /// What can be written.
+    Export(Menu),
     /// The keys.
     Help {
         /// First line shown.
@@ -69,7 +72,7 @@ impl Screen {
     /// Whether it is a screen of its own, which others lie over.
     #[must_use]
     pub const fn is_list(&self) -> bool {
-        !matches!(self, Self::Help { .. } | Self::Columns { .. })
+        !matches!(self, Self::Help { .. } | Self::Columns { .. } | Self::Export(_))
     }
 
     /// Where its keys are in the table.
@@ -87,6 +90,7 @@ impl Screen {
             Self::Log(_) => Place::Log,
             Self::Details(_) => Place::Details,
             Self::Columns { .. } => Place::Columns,
+            Self::Export(_) => Place::Export,
             Self::Help { .. } => Place::Help,
         }
     }

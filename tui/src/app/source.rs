@@ -1,12 +1,13 @@
 //! A source file with bytes beside its lines: what it remembers, and what it asks.
 //!
-//! The file is read by the terminal loop, once ([`Effect::Read`]): the state does no IO.
+//! The file is read by the terminal loop, once ([`Effect::Read`](super::Effect::Read)): the
+//! state does no IO.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::screens::Screen;
-use super::{App, Callers, Effect};
+use super::{App, Callers};
 use crate::query::{self, Direction, NodeKey, SourceLine};
 use crate::session::Session;
 
@@ -105,24 +106,23 @@ impl Source {
 
 impl App {
     /// The file of what is selected, if that is another one; then it has to be read.
-    pub(super) fn open_source(&mut self, key: Option<NodeKey>, session: &Session) -> Vec<Effect> {
+    pub(super) fn open_source(&mut self, key: Option<NodeKey>, session: &Session) {
         let place = key.and_then(|key| query::source_of(session, key));
         if key.is_some() && place.is_none() {
             self.say("no source file is known of what was selected: it has no line numbers".into());
         }
         let page = usize::from(self.rooms().body);
-        let Some(Screen::Source(s)) = self.stack.first_mut() else { return Vec::new() };
-        let Some((file, line)) = place else { return Vec::new() };
-        let other = s.file.as_ref() != Some(&file);
-        if other {
+        let Some(Screen::Source(s)) = self.stack.first_mut() else { return };
+        let Some((file, line)) = place else { return };
+        if s.file.as_ref() != Some(&file) {
             **s = Source { file: Some(Arc::clone(&file)), ..Source::default() };
+            self.unread = Some(file);
         }
         if let Some(line) = line {
             s.line = line;
             s.offset = s.at().saturating_sub(page / 3);
         }
         self.ask(session);
-        if other { vec![Effect::Read(file)] } else { Vec::new() }
     }
 
     /// A file was read, or cannot be.

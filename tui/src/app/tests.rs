@@ -24,7 +24,7 @@ fn fixture() -> Fixture {
 }
 
 fn app(session: &Session) -> App {
-    let mut app = App::new(Options { color: false, ascii: false });
+    let mut app = App::new(Options { theme: Theme::mono(), ascii: false });
     app.update(Message::Resize(80, 24), session);
     app.update(Message::Refresh, session);
     app
@@ -65,9 +65,11 @@ fn selected(app: &App) -> String {
         Screen::Flame(flame) => flame.selected().unwrap().label.function.to_string(),
         Screen::Threads(threads) => threads.selected().unwrap().name.clone(),
         Screen::Source(source) => source.line.to_string(),
-        Screen::Timeline(_) | Screen::Log(_) | Screen::Columns { .. } | Screen::Help { .. } => {
-            String::new()
-        }
+        Screen::Timeline(_)
+        | Screen::Log(_)
+        | Screen::Columns { .. }
+        | Screen::Export(_)
+        | Screen::Help { .. } => String::new(),
     }
 }
 
@@ -254,9 +256,9 @@ fn sorting_goes_through_the_columns_and_turns_round() {
     assert!(app.question().descending);
 }
 
-fn exported(effects: Vec<Effect>) -> Request {
-    match effects.into_iter().next() {
-        Some(Effect::Export(request)) => *request,
+fn exported(effects: Vec<Effect>) -> crate::export::Request {
+    match effects.into_iter().last() {
+        Some(Effect::Export(shown, Format::Svg)) => shown.request,
         other => panic!("an export was expected, not {other:?}"),
     }
 }
@@ -265,13 +267,13 @@ fn exported(effects: Vec<Effect>) -> Request {
 fn an_export_is_what_is_shown() {
     let f = fixture();
     let mut app = app(&f.session);
-    let sum = |r: &Request| r.stacks.iter().map(|(_, w)| w).sum::<f64>();
-    let whole = exported(press(&mut app, &f.session, &[c('e')]));
+    let sum = |r: &crate::export::Request| r.stacks.iter().map(|(_, w)| w).sum::<f64>();
+    let whole = exported(press(&mut app, &f.session, &[c('e'), KeyCode::Enter]));
     assert_eq!((whole.stacks.len(), sum(&whole)), (3, 1000.0));
     assert_eq!(whole.total, app.table().unwrap().total.in_use_bytes);
     assert_eq!((whole.target.as_str(), whole.pid), ("orders-api", 4711));
 
-    let keys = [KeyCode::Enter, KeyCode::Down, KeyCode::Enter, c('m'), c('e')];
+    let keys = [KeyCode::Enter, KeyCode::Down, KeyCode::Enter, c('m'), c('e'), KeyCode::Enter];
     let focused = exported(press(&mut app, &f.session, &keys));
     assert_eq!(focused.metric, Metric::InUseObjects);
     assert_eq!((focused.stacks.len(), sum(&focused)), (1, 1.0));
@@ -286,7 +288,11 @@ fn an_exports_total_is_the_sum_of_its_stacks() {
     let deeper = f.stack(&["main", "left", "big", "deeper"]);
     f.alloc(deeper, 7);
     f.pass(1.0);
-    for keys in [vec![c('e')], vec![KeyCode::Enter, c('e')], vec![KeyCode::Enter, c('i'), c('e')]] {
+    for keys in [
+        vec![c('e'), KeyCode::Enter],
+        vec![KeyCode::Enter, c('e'), KeyCode::Enter],
+        vec![KeyCode::Enter, c('i'), c('e'), KeyCode::Enter],
+    ] {
         let mut app = app(&f.session);
         let request = exported(press(&mut app, &f.session, &keys));
         let value = request.stacks.iter().map(|(_, w)| w).sum::<f64>();
@@ -303,11 +309,11 @@ fn a_paused_screen_exports_what_it_shows() {
     f.alloc(more, 5000);
     f.pass(1.0);
     app.update(Message::Refresh, &f.session);
-    let held = exported(press(&mut app, &f.session, &[c('e')]));
+    let held = exported(press(&mut app, &f.session, &[c('e'), KeyCode::Enter]));
     assert_eq!(held.total, app.table().unwrap().total.in_use_bytes);
     assert_eq!(held.stacks.len(), 3);
     press(&mut app, &f.session, &[c(' ')]);
-    assert_eq!(exported(press(&mut app, &f.session, &[c('e')])).stacks.len(), 4);
+    assert_eq!(exported(press(&mut app, &f.session, &[c('e'), KeyCode::Enter])).stacks.len(), 4);
 }
 
 #[test]
@@ -540,9 +546,8 @@ fn all_screens_show_the_moment_of_the_cursor() {
     assert_eq!((in_use(&app), app.summary().in_use), (exactly(600.0), exactly(600.0)));
     press(&mut app, &f.session, &[KeyCode::Enter]);
     assert_eq!(tree(&app).tree.as_ref().unwrap().cum, exactly(600.0));
-    let export = press(&mut app, &f.session, &[c('e')]);
-    let [Effect::Export(request)] = &export[..] else { panic!("{export:?}") };
-    assert_eq!(request.total, exactly(600.0));
+    let export = press(&mut app, &f.session, &[c('e'), KeyCode::Enter]);
+    assert_eq!(exported(export).total, exactly(600.0));
     // Time passes, and it stays.
     press(&mut app, &f.session, &[KeyCode::Esc, c('\\')]);
     assert_eq!(in_use(&app), exactly(1000.0));

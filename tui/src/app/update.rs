@@ -5,12 +5,12 @@ use tui_input::backend::crossterm::EventHandler;
 use tui_input::{Input, InputRequest};
 
 use super::base::GrowthBase;
-use super::keys::{self, Action, Place, TimeKey};
+use super::keys::{Action, TimeKey};
 use super::time::{Span, Times};
 use super::{App, Effect, Message, Prompt, Reading, Screen, Typed};
 use crate::export;
 use crate::query::filter::LONGEST;
-use crate::query::{Column, Direction, Grouping, Metric, Order, Question, Sorted, When};
+use crate::query::{Column, Direction, Grouping, Metric, Order, Sorted, When};
 use crate::session::Session;
 
 /// What `m` goes through.
@@ -26,11 +26,18 @@ const METRICS: [Metric; 6] = [
 impl App {
     /// Takes a message; what comes back is for the terminal loop to do.
     pub fn update(&mut self, message: Message, session: &Session) -> Vec<Effect> {
+        let mut effects = self.take(message, session);
+        effects.extend(self.unread.take().map(Effect::Read));
+        effects
+    }
+
+    fn take(&mut self, message: Message, session: &Session) -> Vec<Effect> {
         match message {
             Message::Key(key) if key.kind == KeyEventKind::Release => return Vec::new(),
             Message::Key(key) => {
                 self.dirty = true;
                 self.note = None;
+                self.first = false;
                 return self.key(key, session);
             }
             Message::Mouse(event) => {
@@ -64,6 +71,7 @@ impl App {
             }
             Message::System(memory) => self.system_is(memory),
             Message::Source(file, text) => self.source_is(&file, text),
+            Message::Proposed(paths) => self.proposed(paths),
             Message::Exported(Ok(path)) => self.say(format!("written: {}", path.display())),
             Message::Exported(Err(why)) => self.say(format!("export failed: {why}")),
             Message::Note(sentence) => self.say(sentence),
@@ -105,7 +113,7 @@ impl App {
             self.settle(session);
             return effects;
         }
-        let effects = match keys::action(&key, self.screen().place()) {
+        let effects = match self.keymap().action(&key, self.screen().place()) {
             Some(action) => self.act(action, session),
             None => Vec::new(),
         };
@@ -117,7 +125,8 @@ impl App {
         match action {
             Action::Quit => return vec![Effect::Quit],
             Action::Suspend => return vec![Effect::Suspend],
-            Action::Export => return self.export(session),
+            Action::Export => return self.open_export(session),
+            Action::Write => return self.write_export(),
             Action::Copy => {
                 if let Some(text) = self.selected_text() {
                     self.say("the row is copied".into());
@@ -128,11 +137,6 @@ impl App {
                 if !self.close_help() {
                     self.stack.push(Screen::Help { offset: 0 });
                 }
-            }
-            Action::Go(Place::Source) => {
-                let key = self.selected_node();
-                self.go_to(Place::Source, session);
-                return self.open_source(key, session);
             }
             Action::Go(place) => self.go_to(place, session),
             Action::NextScreen => self.go_along(true, session),
@@ -164,33 +168,10 @@ impl App {
             Action::Time(TimeKey::Peak) => self.go_to_peak(session),
             Action::Time(key) => self.travel(session, |times, span| times.act(key, span)),
             Action::SortColumn | Action::SortDirection => self.sort(action, session),
-            Action::Metric => {
-                let at = METRICS.iter().position(|&m| m == self.metric).unwrap_or(0);
-                self.metric = METRICS[(at + 1) % METRICS.len()];
-                self.say(format!("counting {}", export::metric(self.metric)));
-                self.ask(session);
-            }
-            Action::Invert => {
-                if let Some(Screen::Flame(f)) = self.stack.last_mut() {
-                    f.upward = !f.upward;
-                    return Vec::new();
-                }
-                if let Some(Screen::Callers(c)) = self.stack.last_mut() {
-                    c.direction = match c.direction {
-                        Direction::Callers => Direction::Callees,
-                        Direction::Callees => Direction::Callers,
-                    };
-                    c.cursor.reset();
-                }
-                self.ask(session);
-            }
-            Action::Find => {
-                if let Screen::Flame(f) = self.screen() {
-                    let before = f.search.clone();
-                    let input = Input::new(before.clone());
-                    self.prompt = Some(Prompt { input, kind: Typed::Find(before) });
-                }
-            }
+            Action::Metric if self.next_flame_metric(session) => {}
+            Action::Metric => self.next_metric(session),
+            Action::Invert => self.invert(session),
+            Action::Find => self.find(),
             Action::NextMatch { forward } => match self.screen() {
                 Screen::Source(_) => self.next_line(forward),
                 _ => self.next_match(forward),
@@ -226,8 +207,38 @@ impl App {
         Vec::new()
     }
 
-    /// What rows are, which of them, which columns they have, and what growth is counted
-    /// from.
+    fn next_metric(&mut self, session: &Session) {
+        let at = METRICS.iter().position(|&m| m == self.metric).unwrap_or(0);
+        self.metric = METRICS[(at + 1) % METRICS.len()];
+        self.say(format!("counting {}", export::metric(self.metric)));
+        self.ask(session);
+    }
+
+    fn invert(&mut self, session: &Session) {
+        match self.stack.last_mut() {
+            Some(Screen::Flame(f)) => f.upward = !f.upward,
+            Some(Screen::Callers(c)) => {
+                c.direction = match c.direction {
+                    Direction::Callers => Direction::Callees,
+                    Direction::Callees => Direction::Callers,
+                };
+                c.cursor.reset();
+                self.ask(session);
+            }
+            _ => {}
+        }
+    }
+
+    /// Starts typing what is looked for.
+    fn find(&mut self) {
+        if let Screen::Flame(f) = self.screen() {
+            let before = f.search.clone();
+            let input = Input::new(before.clone());
+            self.prompt = Some(Prompt { input, kind: Typed::Find(before) });
+        }
+    }
+
+    /// What rows are, which columns they have, and what growth is counted from.
     fn act_on_rows(&mut self, action: Action, session: &Session) {
         match action {
             Action::Group => self.next_group(session),
@@ -242,6 +253,9 @@ impl App {
             Action::ColumnLeft => self.move_column(false),
             Action::ColumnRight => self.move_column(true),
             Action::ResetColumns => self.reset_columns(),
+            Action::GrowthBase if matches!(self.screen(), Screen::Flame(_)) => {
+                self.compare_flame(session);
+            }
             Action::GrowthBase => self.next_growth_base(session),
             Action::Details => self.open_details(session),
             Action::Automatic => self.next_period(session),
@@ -357,7 +371,7 @@ impl App {
     }
 
     fn reset(&mut self, session: &Session) {
-        self.question = Question::default();
+        self.question = self.settings.question();
         self.growth_base = GrowthBase::default();
         self.reset_columns();
         for screen in self.stack.iter_mut().chain(&mut self.lowest) {
@@ -368,7 +382,7 @@ impl App {
             }
         }
         self.passed_over = 0;
-        self.metric = Metric::InUseBytes;
+        self.metric = self.settings.metric;
         self.times = Times::default();
         self.order_held = false;
         self.paused = false;

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::export::Export;
 use super::load::load;
 use super::{Failure, say};
-use crate::export::{self, Request};
+use crate::export::{self, Format, Request, Shown};
 use crate::query::{self, Direction};
 use crate::report::views;
 
@@ -33,18 +33,19 @@ pub(super) fn run(export: &Export, picture: Picture) -> Result<(), Failure> {
         &export.filter,
         focus.iter().filter_map(|key| query::find(&session, *key)).collect(),
     );
-    let (made, extension) = match picture {
-        Picture::Svg => (request.svg(), "svg"),
-        Picture::Folded => (request.folded(), "folded"),
+    let format = match picture {
+        Picture::Svg => Format::Svg,
+        Picture::Folded => Format::Folded,
     };
-    let bytes = made.map_err(|error| Failure::Usage(error.to_string()))?;
-    write(export.output.as_deref(), &request, extension, &bytes)
+    let shown = Shown { request, table: None };
+    let bytes = shown.bytes(format).map_err(Failure::Usage)?;
+    write(export.output.as_deref(), &shown, format, &bytes)
 }
 
 fn write(
     output: Option<&Path>,
-    request: &Request,
-    extension: &str,
+    shown: &Shown,
+    format: Format,
     bytes: &[u8],
 ) -> Result<(), Failure> {
     match output {
@@ -62,7 +63,7 @@ fn write(
             Failure::Usage(format!("cannot write {}: {error}{more}", path.display()))
         }),
         None => {
-            let written = export::write_new(request, Path::new("."), extension, bytes);
+            let written = export::write_new(shown, format, Path::new("."), bytes);
             let path = written.map_err(Failure::Failed)?;
             say(&format!("written: {}", path.display()));
             Ok(())

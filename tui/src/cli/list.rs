@@ -134,7 +134,7 @@ pub(super) fn json(targets: &[Found], out: &mut impl Write) -> io::Result<()> {
 
 /// JSON without what a terminal would obey, which JSON allows within strings: it is
 /// escaped, and means the same.
-pub(super) fn escaped(json: &str) -> String {
+pub(crate) fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         if c != '\n' && is_hostile(c) {

@@ -4,12 +4,14 @@
 //! cannot be shown as well), with one sentence on standard error. After a signal, 128 and its number. A broken pipe
 //! ends quietly.
 
+mod config;
 mod dump;
 mod export;
 mod export_ctf;
 mod export_stacks;
 mod list;
 mod load;
+mod man;
 mod open;
 mod pick;
 mod record;
@@ -17,16 +19,17 @@ mod report;
 mod seal;
 
 pub(crate) use crate::size::bytes;
+pub(crate) use list::escaped;
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand};
 use heaptop_protocol::estimate::Interval;
 
-use crate::app::Options;
+use crate::config::Coloured;
 use crate::proof::{self, Plan, ProofError};
 use crate::query::filter;
 use crate::session::Session;
@@ -36,8 +39,9 @@ use crate::source::demo::Demo;
 use crate::source::discover::{Survey, survey};
 use crate::source::wanted::Wanted;
 use crate::symbols::Symbolizer;
-use crate::terminal::{self, Ended};
+use crate::terminal::{self, Ended, Setup};
 use crate::view::text;
+use crate::view::theme::Palette;
 
 /// A live, statistical heap profiler for the terminal.
 ///
@@ -47,9 +51,15 @@ use crate::view::text;
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Use colours.
-    #[arg(long, global = true, value_enum, default_value_t = When::Auto, value_name = "WHEN")]
-    color: When,
+    /// Use colours [default: auto].
+    #[arg(long, global = true, value_enum, value_name = "WHEN")]
+    color: Option<Coloured>,
+    /// Which colours, if any [default: dark].
+    #[arg(long, global = true, value_enum, value_name = "THEME")]
+    theme: Option<Palette>,
+    /// Read this configuration instead of the user's own.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Draw with ASCII characters alone.
     #[arg(long, global = true)]
     ascii: bool,
@@ -93,29 +103,15 @@ enum Command {
     Seal(seal::Seal),
     Dump(dump::Dump),
     Export(export::Export),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum When {
-    /// On a terminal, unless `NO_COLOR` is set.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-impl When {
-    fn color(self, terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
-        let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
-        match self {
-            Self::Always => true,
-            Self::Never => false,
-            Self::Auto => {
-                terminal && !set("NO_COLOR") && variable("TERM").as_deref() != Some("dumb")
-            }
-        }
-    }
+    Config(config::Command),
+    /// Prints completions for a shell.
+    Completions {
+        /// Which shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Prints the manual page: heaptop man | man -l -
+    Man,
 }
 
 /// How a command ends other than well.
@@ -167,11 +163,12 @@ fn say(sentence: &str) {
 
 fn run(arguments: &Arguments) -> Result<(), Failure> {
     let terminal = io::stdout().is_terminal();
-    let options = Options {
-        color: arguments.color.color(terminal, |name| std::env::var(name).ok()),
-        ascii: arguments.ascii,
-    };
+    // A file that was named must be there, whatever is done.
+    let named = arguments.config.as_deref().map(config::named).transpose()?;
     match &arguments.command {
+        Some(Command::Config(command)) => return command.run(arguments.config.as_deref(), named),
+        Some(Command::Completions { shell }) => return completions(*shell),
+        Some(Command::Man) => return man::print(&Arguments::command(), &mut io::stdout().lock()),
         Some(Command::List { json }) => return list(*json),
         Some(Command::Record(record)) => return record.run(),
         Some(Command::Seal(seal)) => return seal.run(),
@@ -195,14 +192,15 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         ));
     }
     terminal::usable(|name| std::env::var(name).ok()).map_err(Failure::Usage)?;
+    let setup = config::setup(arguments, named);
     match &arguments.command {
-        Some(Command::Demo { .. }) => demo(options),
-        Some(Command::Open(open)) => open.run(options),
+        Some(Command::Demo { .. }) => demo(setup),
+        Some(Command::Open(open)) => open.run(setup),
         Some(Command::Attach { target }) => {
             let socket = Wanted::from(&**target).socket().map_err(Failure::Usage)?;
-            attach(&socket, options)
+            attach(&socket, setup)
         }
-        _ => choose(options),
+        _ => choose(setup),
     }
 }
 
@@ -228,14 +226,23 @@ fn list(json: bool) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn choose(options: Options) -> Result<(), Failure> {
+/// Made as a whole first: what makes it takes no error of a pipe.
+fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "heaptop", &mut script);
+    let mut out = io::stdout().lock();
+    out.write_all(&script)?;
+    Ok(out.flush()?)
+}
+
+fn choose(setup: Setup) -> Result<(), Failure> {
     let survey = look()?;
     let mut out = io::stdout().lock();
     let choice = pick::choose(&survey.targets, &mut io::stdin().lock(), &mut out)?;
     drop(out);
     match choice {
-        pick::Choice::Target(index) => attach(&survey.targets[index].target.socket, options),
-        pick::Choice::Demo => demo(options),
+        pick::Choice::Target(index) => attach(&survey.targets[index].target.socket, setup),
+        pick::Choice::Demo => demo(setup),
         pick::Choice::Nothing => Ok(()),
     }
 }
@@ -261,15 +268,15 @@ fn any_seed() -> u32 {
     RandomState::new().hash_one(()) as u32
 }
 
-fn demo(options: Options) -> Result<(), Failure> {
+fn demo(setup: Setup) -> Result<(), Failure> {
     let demo = Demo::start().map_err(Failure::Usage)?;
-    attach(demo.socket(), options)
+    attach(demo.socket(), setup)
 }
 
-fn attach(socket: &Path, options: Options) -> Result<(), Failure> {
+fn attach(socket: &Path, setup: Setup) -> Result<(), Failure> {
     let link = Link::open(socket).map_err(|error| Failure::Usage(error.to_string()))?;
     let symbols = Symbolizer::start(link.name_answers());
-    shown(terminal::run(link, symbols, options).map(|(ended, recorded)| {
+    shown(terminal::run(link, symbols, setup).map(|(ended, recorded)| {
         if let Some(sentence) = recorded {
             say(&sentence);
         }
@@ -296,7 +303,6 @@ fn understood(session: &Session, filter: &str) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_sound() {
@@ -307,26 +313,14 @@ mod tests {
             parse("heaptop attach 12 --ascii --color never"),
             Ok(Arguments {
                 command: Some(Command::Attach { .. }),
-                color: When::Never,
-                ascii: true
+                color: Some(Coloured::Never),
+                ascii: true,
+                ..
             })
         ));
         assert!(parse("heaptop").unwrap().command.is_none());
         assert_eq!(parse("heaptop attach").unwrap_err(), 2);
         assert_eq!(parse("heaptop atach 1").unwrap_err(), 2);
         assert_eq!(parse("heaptop --version").unwrap_err(), 0);
-    }
-
-    #[test]
-    fn colours_follow_option_variable_and_terminal() {
-        let with = |pairs: &'static [(&str, &str)]| {
-            move |name: &str| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned())
-        };
-        assert!(When::Auto.color(true, with(&[("TERM", "xterm"), ("NO_COLOR", "")])));
-        assert!(!When::Auto.color(false, with(&[("TERM", "xterm")])));
-        assert!(!When::Auto.color(true, with(&[("NO_COLOR", "1")])));
-        assert!(!When::Auto.color(true, with(&[("TERM", "dumb")])));
-        assert!(When::Always.color(false, with(&[("NO_COLOR", "1")])));
-        assert!(!When::Never.color(true, with(&[])));
     }
 }

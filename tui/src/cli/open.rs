@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{Failure, load, report, shown};
-use crate::app::Options;
 use crate::source::file;
-use crate::terminal;
+use crate::terminal::{self, Setup};
 
 /// Shows a recording or a trace on the same screens, over all of its time.
 #[derive(Debug, Args)]
@@ -23,8 +22,8 @@ impl Open {
         report::plain(&load::file(&self.file)?)
     }
 
-    pub(super) fn run(&self, options: Options) -> Result<(), Failure> {
+    pub(super) fn run(&self, setup: Setup) -> Result<(), Failure> {
         let tell = file::open(&self.file).map_err(|error| Failure::Usage(error.to_string()))?;
-        shown(terminal::show(tell, options))
+        shown(terminal::show(tell, setup))
     }
 }

@@ -1,29 +1,29 @@
 //! What leaves the screen: flamegraphs as SVG and rows as text.
 //!
 //! [`svg`] is pure: stacks in, bytes out. The state fills a [`Request`] with what
-//! is on the screen (metric, focus, filter), from the same query; [`run`] makes
-//! and writes the file, for the terminal loop. A file is never overwritten.
+//! is on the screen (metric, focus, filter), from the same query, and beside it, where the
+//! screen is a table, what `heaptop report` makes of it: [`Shown`]. [`run`] makes and writes
+//! the file, for the terminal loop. A file is never overwritten.
 
 mod prune;
+mod shown;
 mod svg;
 
-pub use svg::{ExportError, svg};
+pub use shown::{Format, Shown, propose, run, write_new};
+pub use svg::{ExportError, Shape, svg};
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::query::{
     self, Direction, FlameQuestion, Label, LeakRow, Metric, NodeKey, PromotionRow, Row, Series,
-    ThreadRow, When,
+    ThreadRow, Weighed, When,
 };
 use crate::session::Session;
 use crate::session::figures::Estimate;
 use crate::view::format::{self, Unit};
 use crate::view::text;
-
-/// Most files of one name in a directory: past this an export is refused.
-const MOST_NUMBERS: u32 = 9999;
 
 /// An export of what is on the screen.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +52,10 @@ pub struct Request {
     pub stacks: Vec<(Vec<Label>, f64)>,
     /// The root is on top.
     pub icicle: bool,
+    /// What each callstack had in use before: the picture is coloured by the difference.
+    pub before: Option<Weighed>,
+    /// Widths count what was born since a moment and lives.
+    pub gained: bool,
 }
 
 impl Request {
@@ -96,17 +100,21 @@ impl Request {
             lost: losses.births.saturating_add(losses.stacks).saturating_add(losses.unsent),
             stacks: Vec::new(),
             icicle: false,
+            before: None,
+            gained: false,
         }
     }
 
     /// What a flamegraph of the screen shows: the stacks that begin as its zoom does.
     #[must_use]
     pub fn of_flame(session: &Session, question: &FlameQuestion<'_>, icicle: bool) -> Self {
-        let (stacks, total) = query::flame_stacks(session, question);
+        let (stacks, total, before) = query::flame_stacks(session, question);
+        let gained = question.gained_from_ns.is_some();
         let label = |key: &NodeKey| query::find(session, *key);
         let focus = question.zoom.last().and_then(label).into_iter().collect();
         let FlameQuestion { when, metric, filter, .. } = *question;
-        Self { focus, total, stacks, icicle, ..Self::of_nothing(session, when, metric, filter) }
+        let nothing = Self::of_nothing(session, when, metric, filter);
+        Self { focus, total, stacks, icicle, before, gained, ..nothing }
     }
 
     /// A line for each callstack.
@@ -116,18 +124,18 @@ impl Request {
         Ok(text.into_bytes())
     }
 
-    /// The `n`-th proposal for the file's name.
-    #[must_use]
-    pub fn file_name(&self, n: u32, extension: &str) -> String {
+    /// What the names of its files begin with.
+    fn stem(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
         let name: String = self.target.chars().take(40).map(plain).collect();
-        format!("heaptop-{name}-{}-{}-{n}.{extension}", self.pid, slug(self.metric))
+        format!("heaptop-{name}-{}", self.pid)
     }
 
     /// The picture's heading.
     #[must_use]
     pub fn title(&self) -> String {
-        let mut title = format!("{} · pid {} · {}", self.target, self.pid, metric(self.metric));
+        let counted = if self.gained { "growth, bytes" } else { metric(self.metric) };
+        let mut title = format!("{} · pid {} · {counted}", self.target, self.pid);
         for label in &self.focus {
             let _ = write!(title, " · through {}", label.function);
         }
@@ -155,6 +163,9 @@ impl Request {
         if !self.filter.is_empty() {
             let _ = write!(line, " · filter “{}”", self.filter);
         }
+        if self.before.is_some() {
+            line += " · red: more than before, blue: less";
+        }
         if self.lost > 0 {
             let _ = write!(line, " · {} events dropped", self.lost);
         }
@@ -164,32 +175,9 @@ impl Request {
     /// The picture.
     pub fn svg(&self) -> Result<Vec<u8>, ExportError> {
         let unit = unit_name(self.metric);
-        svg(&self.stacks, &self.title(), &self.subtitle(), unit, self.icicle)
+        let shape = Shape { icicle: self.icicle, before: self.before.as_deref() };
+        svg(&self.stacks, &self.title(), &self.subtitle(), unit, shape)
     }
-}
-
-/// Makes and writes the file into `directory`; the path, or a sentence.
-pub fn run(request: &Request, directory: &Path) -> Result<PathBuf, String> {
-    let bytes = request.svg().map_err(|e| e.to_string())?;
-    write_new(request, directory, "svg", &bytes)
-}
-
-/// Writes an export into a new file in `directory`; the path, or a sentence.
-pub fn write_new(
-    request: &Request,
-    directory: &Path,
-    extension: &str,
-    bytes: &[u8],
-) -> Result<PathBuf, String> {
-    for n in 1..=MOST_NUMBERS {
-        let path = directory.join(request.file_name(n, extension));
-        match write(&path, bytes) {
-            Ok(()) => return Ok(path),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(format!("cannot write {}: {e}", path.display())),
-        }
-    }
-    Err(format!("{MOST_NUMBERS} exports of this name are here already: move some away"))
 }
 
 /// Writes a new file; one that exists is an error and stays as it is. What could
@@ -337,7 +325,7 @@ const fn slug(metric: Metric) -> &'static str {
 mod tests {
     use super::*;
 
-    fn request() -> Request {
+    pub(super) fn request() -> Request {
         let label = Label { function: "main".into(), location: "m.rs:1".into(), named: true };
         Request {
             target: "../or\u{1b}ders".into(),
@@ -352,6 +340,8 @@ mod tests {
             lost: 3,
             stacks: vec![(vec![label], 2048.0)],
             icicle: false,
+            before: None,
+            gained: false,
         }
     }
 
@@ -367,22 +357,5 @@ mod tests {
         assert!(of(When::At(3_250_000_000)).contains(" · at 3.2500 s · "));
         let range = When::Range { from_ns: 0, to_ns: 61_000_000_000 };
         assert!(of(range).contains(" · from 0.0000 s to 1 m 01.0000 s · "));
-    }
-
-    #[test]
-    fn files_stay_in_the_directory_and_are_never_overwritten() {
-        let dir = tempfile::tempdir().unwrap();
-        let first = run(&request(), dir.path()).unwrap();
-        assert_eq!(first, dir.path().join("heaptop-..-or-ders-7-in-use-bytes-1.svg"));
-        std::fs::write(&first, "mine").unwrap();
-        let second = run(&request(), dir.path()).unwrap();
-        assert!(second.ends_with("heaptop-..-or-ders-7-in-use-bytes-2.svg"));
-        assert_eq!(std::fs::read_to_string(&first).unwrap(), "mine");
-    }
-
-    #[test]
-    fn a_missing_directory_is_a_sentence() {
-        let why = run(&request(), Path::new("/nonexistent/place")).unwrap_err();
-        assert!(why.starts_with("cannot write /nonexistent/place/heaptop-"), "{why}");
     }
 }

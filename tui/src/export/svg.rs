@@ -10,6 +10,7 @@
 //! every frame within one unit of the truth, and totals are bounded.
 
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 
 use inferno::flamegraph::{self, Direction, Options};
 
@@ -47,16 +48,27 @@ impl std::fmt::Display for ExportError {
 
 impl std::error::Error for ExportError {}
 
-/// A flamegraph of `stacks` (root first, with their weights in `unit`); as an icicle its
-/// root is on top.
+/// How a flamegraph is drawn.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Shape<'a> {
+    /// The root is on top.
+    pub icicle: bool,
+    /// What callstacks weighed before: frames are coloured by the difference.
+    pub before: Option<&'a [(Vec<Label>, f64)]>,
+}
+
+/// A flamegraph of `stacks` (root first, with their weights in `unit`).
 pub fn svg(
     stacks: &[(Vec<Label>, f64)],
     title: &str,
     subtitle: &str,
     unit: &str,
-    icicle: bool,
+    shape: Shape<'_>,
 ) -> Result<Vec<u8>, ExportError> {
-    let lines = folded(stacks, prune::MOST_FRAMES)?;
+    let lines = match shape.before {
+        None => folded(stacks, prune::MOST_FRAMES)?,
+        Some(before) => compared(stacks, before)?,
+    };
     let mut options = Options::default();
     options.title = xml_text(title);
     options.subtitle = Some(xml_text(subtitle));
@@ -65,7 +77,7 @@ pub fn svg(
     options.hash = true;
     options.deterministic = true;
     options.flame_chart = true;
-    if icicle {
+    if shape.icicle {
         options.direction = Direction::Inverted;
     }
     // Nothing is left out in silence: what is too narrow was pruned into a frame.
@@ -76,16 +88,54 @@ pub fn svg(
     Ok(out)
 }
 
+/// As [`folded`], with the weight before in front of the one now. Callstacks that weigh
+/// nothing any more have no width, and are not in the picture.
+fn compared(
+    stacks: &[(Vec<Label>, f64)],
+    before: &[(Vec<Label>, f64)],
+) -> Result<Vec<String>, ExportError> {
+    // The same checks, and what is too narrow put together as of now.
+    folded(stacks, prune::MOST_FRAMES)?;
+    let names = |labels: &[Label]| labels.iter().map(frame_name).collect::<Vec<_>>();
+    let was: HashMap<Vec<String>, f64> =
+        before.iter().map(|(labels, weight)| (names(labels), *weight)).collect();
+    let mut named = named(stacks);
+    let before: Vec<f64> =
+        named.iter().map(|(path, _)| was.get(path).copied().unwrap_or(0.0)).collect();
+    prune::prune(&mut named, prune::MOST_FRAMES, prune::SMALLEST_SHARE);
+    let mut sums: BTreeMap<Reverse<Vec<String>>, (f64, f64)> = BTreeMap::new();
+    for ((path, weight), before) in named.into_iter().zip(before) {
+        let sum = sums.entry(Reverse(path)).or_default();
+        *sum = (sum.0 + before, sum.1 + weight);
+    }
+    let mut lines = Vec::with_capacity(sums.len());
+    let mut now = 0.0f64;
+    for (Reverse(path), (before, weight)) in sums {
+        let from = now.round();
+        now += weight;
+        let count = (now.round() - from) as u64;
+        if count > 0 {
+            lines.push(format!("{} {} {count}", path.join(";"), before.round().max(0.0) as u64));
+        }
+    }
+    Ok(lines)
+}
+
+/// Names and weights of the callstacks that weigh something.
+fn named(stacks: &[(Vec<Label>, f64)]) -> Vec<(Vec<String>, f64)> {
+    stacks
+        .iter()
+        .filter(|(labels, weight)| !labels.is_empty() && weight.is_finite() && *weight > 0.0)
+        .map(|(labels, weight)| (labels.iter().map(frame_name).collect(), *weight))
+        .collect()
+}
+
 /// One line a stack, in the order in which flame-chart mode wants them.
 pub fn folded(
     stacks: &[(Vec<Label>, f64)],
     most_frames: usize,
 ) -> Result<Vec<String>, ExportError> {
-    let mut named: Vec<(Vec<String>, f64)> = stacks
-        .iter()
-        .filter(|(labels, weight)| !labels.is_empty() && weight.is_finite() && *weight > 0.0)
-        .map(|(labels, weight)| (labels.iter().map(frame_name).collect(), *weight))
-        .collect();
+    let mut named = named(stacks);
     let total: f64 = named.iter().map(|(_, weight)| weight).sum();
     if total < 0.5 {
         return Err(ExportError::Empty);

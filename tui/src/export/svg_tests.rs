@@ -71,7 +71,7 @@ fn read(svg: &[u8]) -> (u64, BTreeMap<String, Vec<u64>>) {
 }
 
 fn draw(stacks: &[(Vec<Label>, f64)]) -> (u64, BTreeMap<String, Vec<u64>>) {
-    read(&svg(stacks, "t", "s", "bytes", false).unwrap())
+    read(&svg(stacks, "t", "s", "bytes", Shape::default()).unwrap())
 }
 
 #[test]
@@ -121,24 +121,24 @@ fn hostile_names_are_data() {
     {
         assert_eq!(frames.get(name), Some(&vec![10]), "{name} in {frames:?}");
     }
-    read(&svg(&stacks, "<&\x07>", "--> ]]>", "bytes", false).unwrap());
+    read(&svg(&stacks, "<&\x07>", "--> ]]>", "bytes", Shape::default()).unwrap());
 }
 
 #[test]
 fn the_same_stacks_make_the_same_picture() {
     let mut stacks = vec![stack(&["a", "b"], 5.0), stack(&["a", "c"], 3.0), stack(&["d"], 2.0)];
-    let first = svg(&stacks, "t", "s", "bytes", false).unwrap();
+    let first = svg(&stacks, "t", "s", "bytes", Shape::default()).unwrap();
     stacks.reverse();
-    assert!(first == svg(&stacks, "t", "s", "bytes", false).unwrap());
+    assert!(first == svg(&stacks, "t", "s", "bytes", Shape::default()).unwrap());
 }
 
 #[test]
 fn nothing_and_too_much_are_errors() {
-    assert!(matches!(svg(&[], "t", "s", "bytes", false), Err(ExportError::Empty)));
+    assert!(matches!(svg(&[], "t", "s", "bytes", Shape::default()), Err(ExportError::Empty)));
     let bad = [stack(&["a"], f64::NAN), stack(&["a"], -5.0), stack(&[], 5.0)];
-    assert!(matches!(svg(&bad, "t", "s", "bytes", false), Err(ExportError::Empty)));
+    assert!(matches!(svg(&bad, "t", "s", "bytes", Shape::default()), Err(ExportError::Empty)));
     let huge = [stack(&["a"], f64::MAX), stack(&["b"], 1.0)];
-    assert!(matches!(svg(&huge, "t", "s", "bytes", false), Err(ExportError::TooLarge)));
+    assert!(matches!(svg(&huge, "t", "s", "bytes", Shape::default()), Err(ExportError::TooLarge)));
 }
 
 #[test]
@@ -165,4 +165,25 @@ proptest! {
         let (total, _) = draw(&[(labels, weight)]);
         prop_assert_eq!(total, weight.round() as u64);
     }
+}
+
+#[test]
+fn a_difference_keeps_widths_and_says_the_change() {
+    let now = [stack(&["main", "grows"], 300.0), stack(&["main", "stays"], 100.0)];
+    let before = [
+        stack(&["main", "grows"], 50.0),
+        stack(&["main", "stays"], 100.0),
+        stack(&["main", "gone"], 70.0),
+    ];
+    let shape = Shape { icicle: true, before: Some(&before) };
+    let bytes = svg(&now, "t", "s", "bytes", shape).unwrap();
+    let (total, frames) = read(&bytes);
+    assert_eq!((total, &frames["grows"], &frames["stays"]), (400, &vec![300], &vec![100]));
+    assert!(!frames.contains_key("gone"));
+    let text = String::from_utf8(bytes).unwrap();
+    assert_ne!(
+        svg(&now, "t", "s", "bytes", Shape { icicle: true, before: None }).unwrap(),
+        text.as_bytes(),
+        "colours differ"
+    );
 }

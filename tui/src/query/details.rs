@@ -17,7 +17,7 @@ use super::{Figures, Label, NodeKey, Question, When};
 use crate::session::blocks::Block;
 use crate::session::estimate::{self, Sight, family};
 use crate::session::figures::{Change, Estimate, Ratio};
-use crate::session::lives::End;
+use crate::session::lives::{End, Life};
 use crate::session::then::bounds::Bounds;
 use crate::session::then::by::size_class;
 use crate::session::then::only::Seen;
@@ -262,7 +262,7 @@ pub fn details(session: &Session, when: When, key: NodeKey, filter: &str) -> Opt
     let only = numbers.only();
     let at = session.bounds(when);
     let chosen = |one: &Seen| only.as_ref().is_none_or(|only| only.takes(one, &at));
-    let (sums, living, blocks_len) = blocks(session, &members, times, (&at, &chosen));
+    let (sums, living, blocks_len) = blocks(session, group, &members, times, (&at, &chosen));
     // Of blocks that are over by choice nothing is in use, and how they were sampled is known.
     let sight = numbers.sight(Part::InUse).or_else(|| numbers.sight(Part::Allocated));
     let sight = sight.or_else(|| numbers.sight(Part::Rates))?;
@@ -312,15 +312,16 @@ pub fn details(session: &Session, when: When, key: NodeKey, filter: &str) -> Opt
 /// there are.
 fn blocks<'a>(
     session: &'a Session,
+    group: u32,
     members: &[bool],
     times: [u64; 3],
     (at, chosen): (&Bounds, &impl Fn(&Seen) -> bool),
 ) -> (Sums, Vec<(BlockId, &'a Block)>, usize) {
     let mine = |stack: u32| members.get(stack as usize).is_some_and(|mine| *mine);
     let mut sums = Sums::default();
-    for life in session.lives_over().of_within(0, times[0], times[2], mine) {
-        if !chosen(&Seen::life(&life)) {
-            continue;
+    let mut add = |life: &Life| {
+        if !mine(life.stack) || !chosen(&Seen::life(life)) {
+            return;
         }
         let w = life.weight();
         let one = One {
@@ -341,9 +342,19 @@ fn blocks<'a>(
                 }
             }
         }
+    };
+    match session.lives_of(group) {
+        Some(lives) => {
+            let within = |l: &&Life| l.ended_us > times[0] && l.born_us <= times[2];
+            lives.iter().filter(within).for_each(add);
+        }
+        None => {
+            let lives = session.lives_over().of_within(0, times[0], times[2], mine);
+            lives.for_each(|life| add(&life));
+        }
     }
     let mut living: Vec<(BlockId, &Block)> = Vec::new();
-    for (id, block) in session.live_blocks().filter(|(_, block)| mine(block.stack)) {
+    for (id, block) in session.live_blocks_of(mine) {
         let born_us = block.born_ns / 1000;
         if born_us > times[2] || !chosen(&Seen::living(block, at)) {
             continue;

@@ -5,17 +5,26 @@
 //! which is looked for anywhere in a callstack, it is anchored: frames of the same
 //! function elsewhere are other frames. The frames above the zoom are not in the tree;
 //! how much goes through each of them is in [`Flame::above`].
+//!
+//! **Growth.** Widths may count what was born since a moment and lives: bytes in use that
+//! were not there then. (Growth itself, gain less loss, can be negative and has no width.)
+//! Beside any width each frame can say by how much it grew since, with evidence where the
+//! chance that even one of the frames that are said to have grown has not is 5 % at most.
 
 use super::filter::Selection;
-use super::grow::Grower;
+use super::grow::{Grower, Measure, step};
 use super::numbers::Numbers;
 use super::select::Found;
-use super::sums::{estimate_of, of_metric, value};
 use super::tree::{Pick, all_label};
 use super::{Branch, Direction, Label, Metric, Node, NodeKey, When};
 use crate::session::Session;
-use crate::session::figures::Estimate;
+use crate::session::estimate::{change, family};
+use crate::session::figures::{Change, Estimate};
+use crate::session::then::Then;
+use crate::session::then::by::{By, Cut};
 use heaptop_protocol::totals::Total;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Which flamegraph is wanted.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +33,11 @@ pub struct FlameQuestion<'a> {
     pub when: When,
     /// What widths count.
     pub metric: Metric,
+    /// They count what was born since then and lives instead, in nanoseconds since the
+    /// agent's start; in bytes.
+    pub gained_from_ns: Option<u64>,
+    /// Each frame says by how much it grew since then.
+    pub growth_from_ns: Option<u64>,
     /// As [`super::Question::filter`].
     pub filter: &'a str,
     /// The way to the frame that has all the width; empty: the root.
@@ -46,6 +60,18 @@ pub struct Flame {
     /// The share of the zoom that goes through a frame with the text that is looked for.
     /// Recursion counts once a callstack.
     pub matched: Option<f64>,
+    /// By how much frames grew, by [`Node::path`]; empty where that was not asked for, or is
+    /// not known.
+    pub grown: FxHashMap<u64, Grown>,
+}
+
+/// By how much a frame grew, with all that it calls.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Grown {
+    /// In bytes in use.
+    pub change: Change,
+    /// With evidence.
+    pub grew: bool,
 }
 
 /// A frame above the zoom.
@@ -60,11 +86,13 @@ pub struct Above {
 /// `None` where no callstack begins as the zoom does.
 #[must_use]
 pub fn flame(session: &Session, question: &FlameQuestion<'_>) -> Option<Flame> {
-    let FlameQuestion { when, metric, zoom, .. } = *question;
+    let FlameQuestion { when, zoom, .. } = *question;
     let book = session.book();
     let selection = Selection::of(session, question.filter);
     let numbers = Numbers::by_stack(session, when, &selection);
-    let total = |stack: u32| of_metric(numbers.stack(stack), metric);
+    let gained = growth(session, when, question.gained_from_ns, &selection);
+    let measure = measure(question, gained.as_deref())?;
+    let total = |stack: u32| measure.total(&numbers, stack);
     let search = Found::new(book, question.search);
     let wanted = nodes(session, zoom)?;
     let mut levels = vec![Total::default(); zoom.len()];
@@ -93,45 +121,137 @@ pub fn flame(session: &Session, question: &FlameQuestion<'_>) -> Option<Flame> {
     }
     let columns = f64::from(question.columns.max(1));
     let mut open = |branch: Branch| branch.depth == 0 || branch.share * columns >= 0.5;
-    let grower = Grower::new(&numbers, Direction::Callees, metric, &picks, &selection);
+    let grower = Grower::new(&numbers, Direction::Callees, measure, &picks, &selection);
     let root = grower.grow(zoom.last().copied(), &mut open);
     let part = |of: f64, whole: f64| if whole > 0.0 { (of / whole).clamp(0.0, 1.0) } else { 0.0 };
-    let inside = picks.iter().map(|pick| value(&total(pick.stack), metric)).sum::<f64>();
-    let share = if zoom.is_empty() { 1.0 } else { part(inside, value(&whole, metric)) };
+    let inside = picks.iter().map(|pick| measure.value(&total(pick.stack))).sum::<f64>();
+    let share = if zoom.is_empty() { 1.0 } else { part(inside, measure.value(&whole)) };
     let labels = std::iter::once(all_label())
         .chain(wanted.iter().map(|&node| book.nodes()[node as usize].label.clone()));
     let above = labels
         .zip(&levels)
-        .map(|(label, total)| Above { label, cum: estimate_of(&numbers, total, metric) })
+        .map(|(label, total)| Above { label, cum: measure.estimate(&numbers, total) })
         .collect();
-    let matched = (!question.search.is_empty()).then(|| part(value(&found, metric), inside));
-    Some(Flame { above, root, share, matched })
+    let matched = (!question.search.is_empty()).then(|| part(measure.value(&found), inside));
+    let grown = match growth(session, when, question.growth_from_ns, &selection) {
+        Some(then) => grown(session, &then, &root, &picks, &selection),
+        None => FxHashMap::default(),
+    };
+    Some(Flame { above, root, share, matched, grown })
 }
 
-/// The callstacks that [`flame`] has in its tree, whole: root first, with the metric's
-/// value; those with none are left out. And the sum of them.
+/// What was gained and lost from a moment on, by callstack; `None` where that is not known.
+fn growth(
+    session: &Session,
+    when: When,
+    from_ns: Option<u64>,
+    selection: &Selection,
+) -> Option<Arc<Then>> {
+    let cut = Cut { by: By::Stack, ..selection.by_stack() };
+    let from_ns = from_ns?;
+    let then = match when {
+        When::Now => Some(session.lately(Some(from_ns), &cut)),
+        When::At(to_ns) if from_ns < to_ns => session.then_by(When::Range { from_ns, to_ns }, &cut),
+        When::Range { .. } => session.then_by(when, &cut),
+        When::At(_) | When::Peak => None,
+    };
+    then.filter(|then| then.growth().is_some())
+}
+
+/// `None` where what was gained is wanted and not known.
+const fn measure<'a>(
+    question: &FlameQuestion<'_>,
+    gained: Option<&'a Then>,
+) -> Option<Measure<'a>> {
+    match (question.gained_from_ns, gained) {
+        (None, _) => Some(Measure::Metric(question.metric)),
+        (Some(_), Some(then)) => Some(Measure::Gained(then)),
+        (Some(_), None) => None,
+    }
+}
+
+/// By how much each frame of a tree grew.
+fn grown(
+    session: &Session,
+    then: &Then,
+    root: &Node,
+    picks: &[Pick],
+    selection: &Selection,
+) -> FxHashMap<u64, Grown> {
+    fn list(node: &Node, places: &mut FxHashMap<u64, usize>) {
+        // What was put together is no frame of its own.
+        if node.key != NodeKey::SMALLER {
+            places.insert(node.path, places.len());
+            node.children.iter().for_each(|child| list(child, places));
+        }
+    }
+    let book = session.book();
+    let mut places = FxHashMap::default();
+    list(root, &mut places);
+    let mut sums = vec![(Total::default(), Total::default()); places.len()];
+    for pick in picks {
+        let Some((gained, lost)) = then.group_growth(pick.stack) else { continue };
+        if gained.n + lost.n == 0 {
+            continue;
+        }
+        let path = selection.path(pick.stack, &book.stacks()[pick.stack as usize]);
+        let mut at = root.path;
+        let mut cursor = pick.cursor;
+        while let Some(&place) = places.get(&at) {
+            sums[place].0.merge(gained);
+            sums[place].1.merge(lost);
+            cursor = cursor.wrapping_add(1);
+            let Some(&node) = path.get(cursor as usize) else { break };
+            at = step(at, book.nodes()[node as usize].key);
+        }
+    }
+    let sight = then.sight_of_growth();
+    let grew = family::grew(sums.iter().map(|(gained, lost)| (gained, lost)), sight);
+    let of = |place: usize| Grown {
+        change: change::growth(&sums[place].0, &sums[place].1, sight),
+        grew: grew[place],
+    };
+    places.iter().map(|(path, &place)| (*path, of(place))).collect()
+}
+
+/// Callstacks, root first, with what each weighs.
+pub type Weighed = Vec<(Vec<Label>, f64)>;
+
+/// The callstacks that [`flame`] has in its tree, whole: root first, with the value that
+/// widths count; those with none are left out. And the sum of them; and where growth is
+/// asked for beside bytes in use, what each had in use before.
 #[must_use]
 pub fn flame_stacks(
     session: &Session,
     question: &FlameQuestion<'_>,
-) -> (Vec<(Vec<Label>, f64)>, Estimate) {
-    let FlameQuestion { when, metric, zoom, .. } = *question;
+) -> (Weighed, Estimate, Option<Weighed>) {
+    let FlameQuestion { when, zoom, .. } = *question;
+    let nothing = (Vec::new(), Estimate::Unknown, None);
     let book = session.book();
     let selection = Selection::of(session, question.filter);
     let numbers = Numbers::by_stack(session, when, &selection);
-    let Some(wanted) = nodes(session, zoom) else { return (Vec::new(), Estimate::Unknown) };
+    let Some(wanted) = nodes(session, zoom) else { return nothing };
+    let gained = growth(session, when, question.gained_from_ns, &selection);
+    let Some(measure) = measure(question, gained.as_deref()) else { return nothing };
+    let compared = growth(session, when, question.growth_from_ns, &selection)
+        .filter(|_| matches!(measure, Measure::Metric(Metric::InUseBytes)));
     let mut sum = Total::default();
-    let mut taken = Vec::new();
+    let (mut taken, mut before) = (Vec::new(), Vec::new());
     for stack in (0..book.stacks().len() as u32).filter(|&stack| selection.takes(stack)) {
         let path = selection.path(stack, &book.stacks()[stack as usize]);
         if path.starts_with(&wanted) {
-            let total = of_metric(numbers.stack(stack), metric);
+            let total = measure.total(&numbers, stack);
             sum.merge(&total);
-            taken.push((path, value(&total, metric)));
+            let value = measure.value(&total);
+            taken.push((path, value));
+            if let Some((gained, lost)) = compared.as_ref().and_then(|t| t.group_growth(stack)) {
+                before.push((path, (value - gained.bytes.sum + lost.bytes.sum).max(0.0)));
+            }
         }
     }
     let stacks = super::tree::put_together(session, taken.into_iter());
-    (stacks, estimate_of(&numbers, &sum, metric))
+    let before = compared.map(|_| super::tree::put_together(session, before.into_iter()));
+    (stacks, measure.estimate(&numbers, &sum), before)
 }
 
 fn nodes(session: &Session, zoom: &[NodeKey]) -> Option<Vec<u32>> {

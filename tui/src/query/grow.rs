@@ -12,7 +12,9 @@ use super::numbers::Numbers;
 use super::sums::{estimate_of, of_metric, value};
 use super::tree::{Branch, Pick, all_label};
 use super::{Direction, Label, Metric, Node, NodeKey};
+use crate::session::estimate;
 use crate::session::figures::Estimate;
+use crate::session::then::Then;
 use heaptop_protocol::totals::Total;
 use std::cmp::Reverse;
 
@@ -20,11 +22,51 @@ const DEPTH: usize = 64;
 const NODES: usize = 10_000;
 const SMALL: f64 = 0.001;
 
+/// What widths and figures of a tree count.
+#[derive(Debug, Clone, Copy)]
+pub enum Measure<'a> {
+    /// One of the totals.
+    Metric(Metric),
+    /// Bytes that were born since a moment and live: of a range, by callstack.
+    Gained(&'a Then),
+}
+
+impl Measure<'_> {
+    /// Of a callstack.
+    pub fn total(self, numbers: &Numbers<'_>, stack: u32) -> Total {
+        match self {
+            Self::Metric(metric) => of_metric(numbers.stack(stack), metric),
+            Self::Gained(then) => {
+                then.group_growth(stack).map_or_else(Total::default, |(gained, _)| *gained)
+            }
+        }
+    }
+
+    /// The point estimate.
+    pub fn value(self, total: &Total) -> f64 {
+        match self {
+            Self::Metric(metric) => value(total, metric),
+            Self::Gained(_) => total.bytes.sum,
+        }
+    }
+
+    /// The estimate.
+    pub fn estimate(self, numbers: &Numbers<'_>, total: &Total) -> Estimate {
+        match self {
+            Self::Metric(metric) => estimate_of(numbers, total, metric),
+            Self::Gained(then) if then.growth().is_some() => {
+                estimate::bytes(total, then.sight_of_growth())
+            }
+            Self::Gained(_) => Estimate::Unknown,
+        }
+    }
+}
+
 /// Grows one tree.
 pub struct Grower<'a> {
     numbers: &'a Numbers<'a>,
     direction: Direction,
-    metric: Metric,
+    measure: Measure<'a>,
     /// The selected stacks, side by side in memory.
     chosen: Vec<Chosen<'a>>,
     /// Cursors of `chosen` at the root.
@@ -57,19 +99,19 @@ impl<'a> Grower<'a> {
     pub fn new(
         numbers: &'a Numbers<'a>,
         direction: Direction,
-        metric: Metric,
+        measure: Measure<'a>,
         picks: &[Pick],
         selection: &'a Selection,
     ) -> Self {
         let session = numbers.session();
         let chosen = |pick: &Pick| Chosen {
             path: selection.path(pick.stack, &session.book().stacks()[pick.stack as usize]),
-            total: of_metric(numbers.stack(pick.stack), metric),
+            total: measure.total(numbers, pick.stack),
         };
         Self {
             numbers,
             direction,
-            metric,
+            measure,
             chosen: picks.iter().map(chosen).collect(),
             cursors: picks.iter().map(|pick| pick.cursor).collect(),
             places: vec![u32::MAX; session.book().nodes().len()],
@@ -82,7 +124,7 @@ impl<'a> Grower<'a> {
         for (stack, &cursor) in (0..).zip(&self.cursors) {
             first.take(Pick { stack, cursor }, &self.chosen[stack as usize]);
         }
-        let whole = value(&first.cum, self.metric);
+        let whole = self.measure.value(&first.cum);
         let mut sprouts = vec![first];
         let mut level = 0..1;
         for depth in 0..DEPTH {
@@ -90,7 +132,7 @@ impl<'a> Grower<'a> {
                 let sprout = &mut sprouts[parent];
                 sprout.branches =
                     sprout.smaller == 0 && sprout.picks.iter().any(|p| self.next(*p).is_some());
-                let share = share(value(&sprout.cum, self.metric), whole);
+                let share = share(self.measure.value(&sprout.cum), whole);
                 let branch = Branch { path: sprout.path, share, depth };
                 if sprout.branches && open(branch) {
                     let picks = std::mem::take(&mut sprout.picks);
@@ -131,7 +173,7 @@ impl<'a> Grower<'a> {
         for node in children.iter().filter_map(|child| child.node) {
             self.places[node as usize] = u32::MAX;
         }
-        let size = |s: &Sprout| value(&s.cum, self.metric);
+        let size = |s: &Sprout| self.measure.value(&s.cum);
         let nodes = self.numbers.session().book().nodes();
         let name =
             |s: &Sprout| s.node.map(|n| &nodes[n as usize]).map(|n| (&n.label.function, n.key));
@@ -199,14 +241,14 @@ impl<'a> Grower<'a> {
             }
             None => (root.unwrap_or(NodeKey::ALL), all_label()),
         };
-        let estimate = |total: &Total| estimate_of(self.numbers, total, self.metric);
+        let estimate = |total: &Total| self.measure.estimate(self.numbers, total);
         Node {
             key,
             path: sprout.path,
             label,
             cum: estimate(&sprout.cum),
             flat: sprout.flat.as_ref().map_or(Estimate::Unknown, estimate),
-            share: share(value(&sprout.cum, self.metric), whole),
+            share: share(self.measure.value(&sprout.cum), whole),
             branches: sprout.branches,
             children: below,
         }
@@ -243,7 +285,7 @@ fn share(size: f64, whole: f64) -> f64 {
 }
 
 /// The path that goes on from `path` with `key`.
-fn step(path: u64, key: NodeKey) -> u64 {
+pub fn step(path: u64, key: NodeKey) -> u64 {
     // FNV's prime: paths of the same keys in another order differ.
     (path.rotate_left(5) ^ key.0).wrapping_mul(0x0000_0100_0000_01b3).wrapping_add(1)
 }

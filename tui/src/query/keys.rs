@@ -40,7 +40,14 @@ impl<'a> Keys<'a> {
         Self {
             numbers,
             rows,
-            column: question.sort,
+            column: match question.sort {
+                // Where that is not told all rows are alike by it.
+                Column::InUseBytes if !numbers.session().knows_in_use() => Column::AllocatedBytes,
+                Column::InUseObjects if !numbers.session().knows_in_use() => {
+                    Column::AllocatedObjects
+                }
+                sort => sort,
+            },
             descending: question.descending,
             lately,
             growth,

@@ -200,15 +200,13 @@ impl<'a> LeakList<'a> {
         let book = session.book();
         let (old, grew) = (then.old(session, to - older_than_ns), then.grew());
         let ends: Vec<u64> = generations.iter().skip(1).map(|g| g.from_ns).collect();
+        let all: Vec<u32> = (0..book.groups().numbers() as u32).collect();
         let born = match by.column {
-            LeakColumn::Generation(_) => Some(then.generations(session, &ends)),
-            _ => None,
-        };
-        let every: Vec<u32> = match by.column {
-            LeakColumn::Age => (0..book.groups().numbers() as u32).collect(),
+            LeakColumn::Generation(_) => then.generations(session, &ends, all.chunks(1)),
             _ => Vec::new(),
         };
-        let ages = then.old_ages(session, to - older_than_ns, &every);
+        let of_ages = if by.column == LeakColumn::Age { &all[..] } else { &[] };
+        let ages = then.old_ages(session, to - older_than_ns, of_ages);
         let mut table = Table::default();
         let mut order: Vec<_> = book
             .groups()
@@ -239,7 +237,7 @@ impl<'a> LeakList<'a> {
                         }
                     }),
                     LeakColumn::Generation(place) => {
-                        let of = born.as_ref().and_then(|born| born.of(at).get(place));
+                        let of = born.get(at as usize).and_then(|born| born.get(place));
                         Some(of.map_or(0.0, |total| total.bytes.sum))
                     }
                     LeakColumn::Name => None,
@@ -249,11 +247,12 @@ impl<'a> LeakList<'a> {
             .collect();
         let named = by.column == LeakColumn::Name;
         order.sort_unstable_by(|a: &(Option<f64>, f64, &Label, u32), b| {
-            let names = (&a.2.function, a.3).cmp(&(&b.2.function, b.3));
+            // Names lie far from each other: they are read where nothing else decides.
+            let names = || (&a.2.function, a.3).cmp(&(&b.2.function, b.3));
             if named {
-                return by.turned(names);
+                return by.turned(names());
             }
-            by.figures(a.0, b.0).then(b.1.total_cmp(&a.1)).then(names)
+            by.figures(a.0, b.0).then(b.1.total_cmp(&a.1)).then_with(names)
         });
         let order = order.into_iter().map(|(.., at)| at).collect();
         Some(Self { session, then, generations, older_than_ns, range: (from, to), order })
@@ -288,16 +287,20 @@ impl<'a> LeakList<'a> {
         let mut table = Table::default();
         let picked = &self.order[range.clone()];
         let ages = self.then.old_ages(self.session, self.range.1 - self.older_than_ns, picked);
+        let ends: Vec<u64> = self.generations.iter().skip(1).map(|g| g.from_ns).collect();
+        let sets = picked.chunks(1).chain([&self.order[..]]);
+        let mut born = self.then.generations(self.session, &ends, sets);
+        let of_all = born.pop().unwrap_or_default();
         let rows = picked
             .iter()
-            .zip(&ages)
-            .map(|(&group, ages)| {
+            .zip(ages.iter().zip(&born))
+            .map(|(&group, (ages, born))| {
                 let node = &book.nodes()[book.groups().group(group).callsite() as usize];
                 table.clear();
                 ages.add_to(&mut table);
                 let figures = LeakFigures {
                     median_age: table.median(),
-                    ..self.figures(std::slice::from_ref(&group), true)
+                    ..self.figures(std::slice::from_ref(&group), born, true)
                 };
                 LeakRow { key: node.key, label: node.label.clone(), figures }
             })
@@ -305,7 +308,7 @@ impl<'a> LeakList<'a> {
         Leaks {
             first: range.start,
             rows,
-            total: self.figures(&self.order, false),
+            total: self.figures(&self.order, &of_all, false),
             len,
             generations: self.generations.clone(),
             from_ns: self.range.0,
@@ -315,17 +318,14 @@ impl<'a> LeakList<'a> {
     }
 
     /// All but the median age.
-    fn figures(&self, groups: &[u32], one: bool) -> LeakFigures {
+    fn figures(&self, groups: &[u32], born: &[Total], one: bool) -> LeakFigures {
         let (then, sight) = (&self.then, self.then.sight_of_in_use());
         // Blocks that are over by choice are in use nowhere.
         let known = then.knows_in_use();
         let if_known = |estimate| if known { estimate } else { Estimate::Unknown };
         let old_of = then.old(self.session, self.range.1 - self.older_than_ns);
-        let ends: Vec<u64> = self.generations.iter().skip(1).map(|g| g.from_ns).collect();
-        let born_of = then.generations(self.session, &ends);
         let (mut old, mut in_use) = (Total::default(), Total::default());
         let (mut gained, mut lost) = (Total::default(), Total::default());
-        let mut born = vec![Total::default(); self.generations.len()];
         for &group in groups {
             in_use.merge(then.group_in_use(group));
             if let Some(of) = old_of.get(group as usize) {
@@ -334,9 +334,6 @@ impl<'a> LeakList<'a> {
             if let Some((g, l)) = then.group_growth(group) {
                 gained.merge(g);
                 lost.merge(l);
-            }
-            for (sum, of) in born.iter_mut().zip(born_of.of(group)) {
-                sum.merge(of);
             }
         }
         let grows = then.growth().is_some();

@@ -27,7 +27,7 @@ mod timeline;
 mod tree;
 
 pub use details::{Details, details};
-pub use flame::{Above, Flame, FlameQuestion, flame, flame_stacks};
+pub use flame::{Above, Flame, FlameQuestion, Grown as FrameGrown, Weighed, flame, flame_stacks};
 pub use growth::{Grown, Growth, growth};
 pub use leaks::{
     AUTOMATIC, Generation, LeakColumn, LeakFigures, LeakList, LeakRow, Leaks, MOST_GENERATIONS,

@@ -14,6 +14,7 @@ use crate::session::estimate::Sight;
 use crate::session::estimate::curve::Curve;
 use crate::session::estimate::survival::Table;
 use crate::session::figures::{Followed, Lifetime};
+use crate::session::partition::Partition;
 use crate::session::then::Then;
 use crate::session::then::by::{By, Cut};
 use crate::session::then::only::Only;
@@ -184,6 +185,12 @@ impl<'a> Numbers<'a> {
     /// By group, whether it grew with evidence.
     pub fn grew(&self) -> &[bool] {
         self.growth.as_ref().map_or(&[], |growth| growth.grew())
+    }
+
+    /// By class of groups put together, the same.
+    pub fn grew_together(&self, partition: &Arc<Partition>) -> Arc<Vec<bool>> {
+        let grown = self.growth.as_ref();
+        grown.map_or_else(Arc::default, |growth| growth.grew_together(partition))
     }
 
     /// How both ends of the range of growth were sampled.

@@ -53,7 +53,7 @@ impl<'a> Rows<'a> {
     pub fn of(session: &'a Session, grouping: Grouping) -> Self {
         let kind = match (grouping.together(), grouping.by()) {
             (Some(together), _) => Kind::Classes(together, session.book().partition(together)),
-            (None, By::Group) => Kind::Sites,
+            (None, By::Group | By::Stack) => Kind::Sites,
             (None, By::Size) => Kind::Blocks((0..SIZES).map(size).collect()),
             (None, By::Thread) => Kind::Blocks(threads(session)),
         };
@@ -154,6 +154,14 @@ impl<'a> Rows<'a> {
         match &self.kind {
             Kind::Classes(Together::Function, partition) => Some(partition),
             _ => None,
+        }
+    }
+
+    /// How callsites are put together, where they are.
+    pub const fn partition(&self) -> Option<&Arc<Partition>> {
+        match &self.kind {
+            Kind::Classes(_, partition) => Some(partition),
+            Kind::Sites | Kind::Blocks(_) => None,
         }
     }
 

@@ -16,7 +16,6 @@ use super::sums::Sums;
 use super::{Column, Figures, Grouping, NodeKey, Question, Row, Table, Unattributed, When};
 use crate::session::Session;
 use crate::session::estimate::{family, survival};
-use heaptop_protocol::totals::Total;
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -199,7 +198,9 @@ impl<'a> Callsites<'a> {
 
     /// Which rows grew with evidence: of all rows that there are, shown or not.
     fn mark_grown(&self, picked: &[u32], sums: &mut [Sums]) {
-        let Some(sight) = self.numbers.growth_sight() else { return };
+        if self.numbers.growth_sight().is_none() {
+            return;
+        }
         if self.rows.are_groups() || self.question.group.together().is_none() {
             let grew = self.numbers.grew();
             for (row, sums) in picked.iter().zip(sums) {
@@ -207,19 +208,8 @@ impl<'a> Callsites<'a> {
             }
             return;
         }
-        let sets: Vec<(Total, Total)> = (0..self.of as u32)
-            .map(|row| {
-                let (mut gained, mut lost) = (Total::default(), Total::default());
-                for &group in self.rows.members(&row) {
-                    if let Some((g, l)) = self.numbers.growth_of(group) {
-                        gained.merge(g);
-                        lost.merge(l);
-                    }
-                }
-                (gained, lost)
-            })
-            .collect();
-        let grew = family::grew(sets.iter().map(|(gained, lost)| (gained, lost)), sight);
+        let Some(partition) = self.rows.partition() else { return };
+        let grew = self.numbers.grew_together(partition);
         for (row, sums) in picked.iter().zip(sums) {
             sums.grew = grew.get(*row as usize).is_some_and(|grew| *grew);
         }

@@ -3,6 +3,7 @@
 use super::When;
 use super::filter::Selection;
 use crate::session::figures::{Estimate, Ratio};
+use crate::session::then::Then;
 use crate::session::then::by::By;
 use crate::session::then::threads::OTHERS;
 use crate::session::{Session, estimate};
@@ -49,9 +50,8 @@ pub fn thread_name(row: &ThreadRow) -> String {
 /// most bytes allocated first.
 #[must_use]
 pub fn threads(session: &Session, when: When, filter: &str) -> Vec<ThreadRow> {
-    let when = if when == When::Now { When::At(session.now_ns()) } else { when };
     let selection = Selection::of(session, filter);
-    let Some(then) = session.then_by(when, &selection.by(By::Group)) else { return Vec::new() };
+    let then = Then::bare(session, when, selection.by(By::Group));
     let (born, living) = (then.sight_of_allocated(), then.sight_of_in_use());
     let rates = then.sight_of_rates();
     let if_known = |known: bool, estimate| if known { estimate } else { Estimate::Unknown };

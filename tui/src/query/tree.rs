@@ -11,7 +11,7 @@
 //! recursion counts once. From there the tree is grown ([`super::grow`]).
 
 use super::filter::Selection;
-use super::grow::Grower;
+use super::grow::{Grower, Measure};
 use super::numbers::Numbers;
 use super::sums::{of_metric, value};
 use super::{Direction, Label, Metric, Node, NodeKey, When};
@@ -59,7 +59,8 @@ pub fn tree(
     let picks = select(session, focus, direction, &selection)?;
     let root = focus.last().copied();
     let numbers = Numbers::by_stack(session, when, &selection);
-    Some(Grower::new(&numbers, direction, metric, &picks, &selection).grow(root, &mut open))
+    let grower = Grower::new(&numbers, direction, Measure::Metric(metric), &picks, &selection);
+    Some(grower.grow(root, &mut open))
 }
 
 /// The callstacks that [`callers`] has in its tree, whole: root first, with the

@@ -42,7 +42,9 @@ pub enum View {
 }
 
 impl View {
-    const fn name(self) -> &'static str {
+    /// Its name, as the command line and JSON have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Callsites => "callsites",
             Self::Callers => "callers",

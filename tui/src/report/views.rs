@@ -133,7 +133,14 @@ fn question(asked: &Asked) -> query::Question {
 }
 
 pub(super) fn callsites(session: &Session, asked: &Asked) -> Report {
+    as_shown(session, asked, &question(asked))
+}
+
+/// The callsites as a screen asks for them: in its order, of its class.
+#[must_use]
+pub fn as_shown(session: &Session, asked: &Asked, question: &query::Question) -> Report {
     let ranged = matches!(asked.when, When::Range { .. });
+    let grown = ranged || question.growth_from_ns.is_some();
     let mut columns = vec![
         FUNCTION,
         LOCATION,
@@ -159,7 +166,7 @@ pub(super) fn callsites(session: &Session, asked: &Asked) -> Report {
     if cum {
         columns.push(column("cum_in_use_bytes", "cum"));
     }
-    if ranged {
+    if grown {
         columns.push(column("growth_bytes", "growth"));
         columns.push(column("grew", ""));
     }
@@ -179,13 +186,13 @@ pub(super) fn callsites(session: &Session, asked: &Asked) -> Report {
         if cum {
             cells.push(Cell::Estimate(f.cum, Unit::Bytes));
         }
-        if ranged {
+        if grown {
             cells.push(Cell::Change(f.growth));
             cells.push(Cell::Mark(f.grew, "grew"));
         }
         cells
     };
-    let table = Callsites::ask(session, &question(asked)).table(0..asked.top);
+    let table = Callsites::ask(session, question).table(0..asked.top);
     let rows = table.rows.iter().map(|row| cells(names(&row.label), &row.figures)).collect();
     let total = cells(sum(), &table.total);
     let mut report = made(session, asked, columns, rows, Some(total), table.len);
@@ -377,6 +384,21 @@ fn about_leaks(asked: &Asked, leaks: &Leaks, mark: Option<&str>, recorded: bool)
 fn callers(session: &Session, asked: &Asked) -> Result<Report, String> {
     let focus = focus(session, &asked.focus)?;
     let direction = if focus.is_empty() { Direction::Callees } else { Direction::Callers };
+    through(session, asked, &focus, direction).ok_or_else(|| {
+        let names = asked.focus.join(" ← ");
+        format!("no callstack goes through {names}: look at the callers of less")
+    })
+}
+
+/// The tree through a focus of nodes, which says where it goes from there; `None` where no
+/// callstack goes through it.
+#[must_use]
+pub fn through(
+    session: &Session,
+    asked: &Asked,
+    focus: &[NodeKey],
+    direction: Direction,
+) -> Option<Report> {
     let columns = vec![
         column("function", "function"),
         LOCATION,
@@ -387,11 +409,7 @@ fn callers(session: &Session, asked: &Asked) -> Result<Report, String> {
     let (metric, filter, when) = (asked.metric, &asked.filter, asked.when);
     // Nothing that is a thousandth of the whole is among the largest that are shown.
     let open = |branch: query::Branch| branch.share >= 0.001;
-    let tree = query::tree(session, when, &focus, direction, metric, filter, open);
-    let Some(tree) = tree else {
-        let names = asked.focus.join(" ← ");
-        return Err(format!("no callstack goes through {names}: look at the callers of less"));
-    };
+    let tree = query::tree(session, when, focus, direction, metric, filter, open)?;
     let (shown, len) = largest(&tree, asked.top);
     let mut rows = Vec::new();
     let unit = export::unit(metric);
@@ -406,7 +424,7 @@ fn callers(session: &Session, asked: &Asked) -> Result<Report, String> {
     });
     let mut report = made(session, asked, columns, rows, None, len);
     report.notes.push(format!("counted: {}", export::metric(metric)));
-    Ok(report)
+    Some(report)
 }
 
 const fn tree_column(metric: Metric, cum: bool) -> &'static str {

@@ -10,6 +10,9 @@
 //! slot of an id. So events touch a small table, and who looks at all blocks, as every
 //! answer about the past does, reads memory in order. The slot of a dead block is the next
 //! one that is given away. When hardly any are taken they are closed up.
+//!
+//! **Columns.** Who looks for the few blocks of some callstacks, or for those born in some
+//! stretch of time, reads the column of that alone: a tenth of the memory.
 
 use super::then::weights::Weights;
 use heaptop_protocol::event::Cause;
@@ -60,6 +63,12 @@ pub struct Block {
 }
 
 impl Block {
+    /// Microseconds since the agent's start at its birth.
+    #[must_use]
+    pub const fn born_us(&self) -> u64 {
+        self.born_ns / 1000
+    }
+
     /// What it stands for.
     #[must_use]
     pub fn weight(&self) -> Weight {
@@ -96,6 +105,9 @@ pub struct Shown {
     pub thinned: bool,
 }
 
+/// In the columns of an empty slot: no callstack has this place, and nobody is born then.
+const EMPTY: (u32, u64) = (u32::MAX, u64::MAX);
+
 /// Fewer slots than these are never closed up.
 const FEW_SLOTS: usize = 1 << 12;
 
@@ -105,12 +117,18 @@ pub struct Blocks {
     /// By id, its slot.
     slot_of: FxHashMap<BlockId, u32>,
     slots: Vec<Option<(BlockId, Block)>>,
+    /// By slot, the callstack of its block,
+    stacks: Vec<u32>,
+    /// and when it was born, in microseconds.
+    born_us: Vec<u64>,
     /// Slots that are empty.
     free: Vec<u32>,
     weights: Weights,
     total: Total,
     snapshot: Option<Snapshot>,
     snapshots: u32,
+    thinned: u64,
+    latest_us: u64,
     /// Blocks that found no room here.
     pub refused: u64,
 }
@@ -119,6 +137,42 @@ impl Blocks {
     /// The blocks.
     pub fn iter(&self) -> impl Iterator<Item = (BlockId, &Block)> + '_ {
         self.slots.iter().flatten().map(|(id, block)| (*id, block))
+    }
+
+    /// Those of the callstacks that are wanted.
+    pub fn of_stacks(
+        &self,
+        wanted: impl Fn(u32) -> bool,
+    ) -> impl Iterator<Item = (BlockId, &Block)> {
+        self.stacks
+            .iter()
+            .enumerate()
+            .filter(move |(_, stack)| **stack != EMPTY.0 && wanted(**stack))
+            .filter_map(|(slot, _)| self.at(slot))
+    }
+
+    /// Those whose births, in microseconds since the agent's start, are wanted.
+    pub fn born(&self, wanted: impl Fn(u64) -> bool) -> impl Iterator<Item = (BlockId, &Block)> {
+        let births = self.born_us.iter().enumerate();
+        births
+            .filter(move |(_, born)| **born != EMPTY.1 && wanted(**born))
+            .filter_map(|(slot, _)| self.at(slot))
+    }
+
+    fn at(&self, slot: usize) -> Option<(BlockId, &Block)> {
+        self.slots[slot].as_ref().map(|(id, block)| (*id, block))
+    }
+
+    /// No block was born later, in microseconds since the agent's start.
+    #[must_use]
+    pub const fn latest_us(&self) -> u64 {
+        self.latest_us
+    }
+
+    /// Changes when a block that is known stands for more than before.
+    #[must_use]
+    pub const fn thinned(&self) -> u64 {
+        self.thinned
     }
 
     /// How many.
@@ -158,8 +212,9 @@ impl Blocks {
         self.slots[slot as usize].as_mut().map(|(_, block)| block)
     }
 
-    /// A death: the block, and the objects that it stood for when it was first heard of.
-    pub fn death(&mut self, id: BlockId) -> Option<(Block, f64)> {
+    /// A death: the block, what it stands for, and the objects that it stood for when it was
+    /// first heard of.
+    pub fn death(&mut self, id: BlockId) -> Option<(Block, Weight, f64)> {
         if let Some(snapshot) = &mut self.snapshot
             && snapshot.dead.len() < MOST_BLOCKS
         {
@@ -167,18 +222,28 @@ impl Blocks {
         }
         let slot = self.slot_of.remove(&id)?;
         let (_, block) = self.slots[slot as usize].take()?;
-        self.free.push(slot);
-        self.total.sub(self.weights.of(block.interval, block.size));
+        self.vacate(slot);
+        let weight = *self.weights.of(block.interval, block.size);
+        self.total.sub(&weight);
         let heard = self.weights.of(block.heard, block.size).objects;
         if self.slots.len() > FEW_SLOTS && self.slot_of.len() < self.slots.len() / 4 {
             self.close_up();
         }
-        Some((block, heard))
+        Some((block, weight, heard))
+    }
+
+    /// Nobody is in a slot any more.
+    fn vacate(&mut self, slot: u32) {
+        (self.stacks[slot as usize], self.born_us[slot as usize]) = EMPTY;
+        self.free.push(slot);
     }
 
     /// Leaves no slot empty.
     fn close_up(&mut self) {
         self.slots.retain(Option::is_some);
+        let blocks = || self.slots.iter().flatten().map(|(_, block)| block);
+        self.stacks = blocks().map(|block| block.stack).collect();
+        self.born_us = blocks().map(Block::born_us).collect();
         self.slots.shrink_to(self.slots.len() * 2);
         self.free = Vec::new();
         self.slot_of = FxHashMap::default();
@@ -211,6 +276,7 @@ impl Blocks {
                 known.interval = block.interval;
                 known.n_samples = block.n_samples;
                 snapshot.thinned = true;
+                self.thinned += 1;
             }
             return None;
         }
@@ -224,13 +290,13 @@ impl Blocks {
         let mut gone = Vec::new();
         if snapshot.listed >= announced {
             let current = self.snapshots;
-            for (slot, number) in self.slots.iter_mut().zip(0..) {
-                let Some((id, block)) = slot else { continue };
+            for slot in 0..self.slots.len() {
+                let Some((id, block)) = &self.slots[slot] else { continue };
                 if block.snapshot != current && id.0 < snapshot.begin.seq {
                     self.total.sub(&block.weight());
                     self.slot_of.remove(id);
-                    self.free.push(number);
-                    gone.extend(slot.take().map(|(_, block)| block));
+                    gone.extend(self.slots[slot].take().map(|(_, block)| block));
+                    self.vacate(slot as u32);
                 }
             }
         }
@@ -266,13 +332,17 @@ impl Blocks {
             listed,
             snapshot: self.snapshots,
         };
-        let new = Some((block.id, new));
+        let (born_us, new) = (new.born_us(), Some((block.id, new)));
+        self.latest_us = self.latest_us.max(born_us);
         if let Some(slot) = self.free.pop() {
             room.insert(slot);
-            self.slots[slot as usize] = new;
+            let slot = slot as usize;
+            (self.slots[slot], self.stacks[slot], self.born_us[slot]) = (new, stack, born_us);
         } else {
             room.insert(self.slots.len() as u32);
             self.slots.push(new);
+            self.stacks.push(stack);
+            self.born_us.push(born_us);
         }
         let weight = *self.weights.of(block.interval, block.size);
         self.total.add(&weight);
@@ -312,8 +382,9 @@ mod tests {
         assert!(blocks.birth(&block(5), 9).is_none(), "the first stands");
         // All but every hundredth die, and then new ones come.
         for id in (0..n).filter(|id| id % 100 > 0) {
-            let (dead, objects) = blocks.death(BlockId(id)).unwrap();
+            let (dead, weight, objects) = blocks.death(BlockId(id)).unwrap();
             assert_eq!((dead.stack, dead.born_ns), (id as u32, id));
+            assert_eq!(weight, dead.weight());
             assert_eq!(objects, dead.weight_as_heard());
         }
         assert!(blocks.death(BlockId(1)).is_none(), "once");
@@ -328,5 +399,17 @@ mod tests {
         assert!(ids.into_iter().eq(want()));
         assert!(want().all(|id| blocks.get(BlockId(id)).is_some_and(|b| b.stack == id as u32)));
         assert_eq!((blocks.count(), blocks.total().n), (want().count(), want().count() as u64));
+        // Columns say what the blocks say.
+        let few = |stack: u32| stack % 300 == 0 || stack as u64 >= n + 990;
+        let mut of_few: Vec<u64> = blocks.of_stacks(few).map(|(id, _)| id.0).collect();
+        of_few.sort_unstable();
+        assert!(of_few.into_iter().eq(want().filter(|id| few(*id as u32))));
+        for (after, until) in [(0, n), (n / 2000, n / 1000), (n / 1000, u64::MAX)] {
+            let within = |us: u64| after < us && us <= until;
+            let mut born: Vec<u64> = blocks.born(within).map(|(id, _)| id.0).collect();
+            born.sort_unstable();
+            let want = want().filter(|id| within(id / 1000));
+            assert!(born.into_iter().eq(want), "{after}..{until}");
+        }
     }
 }

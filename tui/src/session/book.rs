@@ -112,6 +112,8 @@ pub struct Book {
     frames: Vec<FrameInfo>,
     by_frame: FxHashMap<Frame, u32>,
     stacks: Vec<Stack>,
+    /// By callstack, its group: who looks at all blocks reads nothing else of them.
+    group_of: Vec<u32>,
     by_id: FxHashMap<StackId, u32>,
     groups: Groups,
     search: Search,
@@ -147,6 +149,12 @@ impl Book {
     #[must_use]
     pub fn stacks(&self) -> &[Stack] {
         &self.stacks
+    }
+
+    /// The number of each callstack's group.
+    #[must_use]
+    pub fn group_of(&self) -> &[u32] {
+        &self.group_of
     }
 
     /// Callsites with the callstacks that end there.
@@ -281,6 +289,7 @@ impl Book {
             old.frames = frames;
             old.end = end;
         } else {
+            self.group_of.push(0);
             self.stacks.push(Stack { id, frames, path: Box::default(), end, group: 0, place: 0 });
             self.by_id.insert(id, at);
         }
@@ -469,6 +478,7 @@ impl Book {
     fn join_group(&mut self, at: u32) {
         let stack = &mut self.stacks[at as usize];
         (stack.group, stack.place) = self.groups.join(stack.callsite(), at);
+        self.group_of[at as usize] = stack.group;
     }
 }
 

@@ -212,6 +212,14 @@ impl Session {
         self.blocks.iter()
     }
 
+    /// Those of the callstacks that are wanted.
+    pub(crate) fn live_blocks_of(
+        &self,
+        wanted: impl Fn(u32) -> bool,
+    ) -> impl Iterator<Item = (BlockId, &Block)> {
+        self.blocks.of_stacks(wanted)
+    }
+
     /// How many sampled blocks live, as far as they are known here.
     #[must_use]
     pub fn live_block_count(&self) -> usize {

@@ -79,6 +79,7 @@ struct Losing {
 
 impl Log {
     /// The lines, the oldest first.
+    #[must_use]
     pub fn lines(&self) -> impl DoubleEndedIterator<Item = &Line> + ExactSizeIterator {
         self.lines.iter()
     }
@@ -134,7 +135,7 @@ fn losses(before: &Losses, now: &Losses) -> String {
 /// Bytes in the largest unit in which they are whole.
 fn binary(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let unit = units.iter().find(|(shift, _)| bytes > 0 && bytes % (1 << shift) == 0);
+    let unit = units.iter().find(|(shift, _)| bytes > 0 && bytes.is_multiple_of(1 << shift));
     unit.map_or_else(|| format!("{bytes} B"), |(shift, unit)| format!("{} {unit}", bytes >> shift))
 }
 
@@ -173,9 +174,9 @@ impl Session {
     }
 
     /// What has changed since the last status.
-    pub(super) fn log_status(&mut self, before: Option<Status>, now: &Status) {
+    pub(super) fn log_status(&mut self, before: Option<&Status>, now: &Status) {
         let rate = |s: &Status| (s.interval, s.governed);
-        if before.as_ref().map(rate) != Some(rate(now)) {
+        if before.map(rate) != Some(rate(now)) {
             let who = if now.governed { "the agent chooses it" } else { "it is set" };
             let text = match now.interval.bytes() {
                 1 => format!("every byte is sampled; {who}"),
@@ -183,7 +184,7 @@ impl Session {
             };
             self.say(Kind::Sampling, text);
         }
-        if before.as_ref().is_some_and(|before| before.sampling != now.sampling) {
+        if before.is_some_and(|before| before.sampling != now.sampling) {
             self.say(
                 Kind::Sampling,
                 match now.sampling {

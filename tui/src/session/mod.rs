@@ -62,6 +62,7 @@ use book::Book;
 use clock::Clock;
 use course::Course;
 use figures::Estimate;
+use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::event::{Event, Moment};
 use heaptop_protocol::ids::{StackId, ThreadId};
 use heaptop_protocol::message::{
@@ -72,6 +73,7 @@ use heaptop_protocol::totals::{StackInUse, StackTotals, Total, Totals};
 use lifetimes::Lifetimes;
 use lives::{End, Life, Lives};
 use rustc_hash::FxHashMap;
+use then::standing::One;
 use window::{BySteps, Changes, Lately};
 
 /// Most threads whose names are kept.
@@ -421,6 +423,7 @@ impl Session {
                 let stack = self.stack(e.stack);
                 let block = LiveBlock::from(e);
                 if let Some(w) = self.blocks.birth(&block, stack) {
+                    self.stands(&block, stack, &w);
                     if let Some(old) = e.replaces {
                         self.replaced(e, stack, old);
                     }
@@ -433,7 +436,8 @@ impl Session {
             }
             Event::Promote(e) => self.blocks.promote(e.id),
             Event::Dealloc(e) => {
-                if let Some((block, w)) = self.blocks.death(e.id) {
+                if let Some((block, weight, w)) = self.blocks.death(e.id) {
+                    self.then.standing().end(&One::of(&block, &weight));
                     self.reallocs.death(e.id, &block);
                     self.lives.add(&Life::freed(&block, e));
                     self.live(block.stack, |lives| lives.die(block.born_ns, e.at.time_ns, w));
@@ -441,6 +445,13 @@ impl Session {
             }
         }
         self.see(event.at());
+    }
+
+    /// A block of callstack `stack` lives from now on, and stands for `w`.
+    fn stands(&mut self, block: &LiveBlock, stack: u32, w: &Weight) {
+        let &LiveBlock { size, thread, born_ns, .. } = block;
+        let one = One { stack, size, thread, born_us: born_ns / 1000, weight: w };
+        self.then.standing().birth(&self.book, &one);
     }
 
     /// Something happens to a block of callstack `stack`.
@@ -458,6 +469,7 @@ impl Session {
             let stack = self.stack(block.stack);
             if let Some(begin) = self.blocks.list(block, stack) {
                 let w = block.interval.weight(block.size);
+                self.stands(block, stack, &w);
                 if self.base.as_ref().is_some_and(|base| base.at.time_ns < block.born_ns) {
                     self.heard_born.add(&w);
                 }
@@ -492,6 +504,7 @@ impl Session {
             });
         }
         for block in gone {
+            self.then.standing().end(&One::of(&block, &block.weight()));
             let w = block.weight_as_heard();
             // Where the agent has thinned, who is gone is among those that others stand
             // for by now: it has no life of its own.
@@ -561,9 +574,10 @@ impl Session {
 
     fn status_is(&mut self, status: &Status) {
         self.see(status.at);
+        self.then.standing().forget(self.now_ns);
         let before = self.course.status().copied();
         self.course.status_is(&Status { totals: sane::totals(&status.totals), ..*status });
-        self.log_status(before, status);
+        self.log_status(before.as_ref(), status);
         self.note_layers(status.at.time_ns);
     }
 }

@@ -13,9 +13,10 @@ use rustc_hash::FxHashSet;
 use super::reading::Reading;
 use super::recorder::Recorder;
 use super::silence::Silence;
-use super::{Ended, Order, Ui, run_ui, sources};
+use super::{Ended, Order, PACE, Ui, run_ui, sources};
+use crate::app::settings::Settings;
 use crate::app::{App, Effect, Message, Options};
-use crate::export::{self, Request};
+use crate::export::{self, Format, Shown};
 use crate::session::{Connection, Session};
 use crate::source::inbox::{Event, Inbox};
 use crate::source::tell::Tell;
@@ -29,16 +30,56 @@ const SYSTEM: Duration = Duration::from_secs(1);
 /// Between two steps of a time cursor that moves by itself.
 const PLAY: Duration = Duration::from_millis(100);
 
+/// How a screen is wanted.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// What the terminal takes.
+    pub options: Options,
+    /// How it begins.
+    pub settings: Settings,
+    /// Shortest time between two drawings of what the target sends.
+    pub refresh: Duration,
+    /// What is to be said first.
+    pub said: Vec<String>,
+    /// It is the user's first screen.
+    pub first: bool,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            options: Options::default(),
+            settings: Settings::default(),
+            refresh: PACE,
+            said: Vec::new(),
+            first: false,
+        }
+    }
+}
+
+impl Setup {
+    fn app(self, new: impl FnOnce(Options) -> App) -> App {
+        let mut app = new(self.options).configured(self.settings);
+        if self.first {
+            app = app.first();
+        }
+        app.tell(self.said);
+        app
+    }
+}
+
 /// Shows the link's target until the user leaves, and restores the terminal. What was
 /// recorded until then is told afterwards, as a sentence.
 pub fn run(
     link: Link,
     symbols: Symbolizer,
-    options: Options,
+    setup: Setup,
 ) -> anyhow::Result<(Ended, Option<String>)> {
     let inbox = Arc::clone(link.inbox());
     let recorder = Recorder::new(link.target(), &inbox);
-    let mut live = Live::new(&inbox, Feed::Target { link, symbols, recorder }, App::new(options));
+    let refresh = setup.refresh;
+    let app = setup.app(App::new);
+    let mut live = Live::new(&inbox, Feed::Target { link, symbols, recorder }, app, refresh);
     let ended = run_ui(&inbox, &mut live).context("the terminal cannot be used")?;
     let file = match live.feed {
         Feed::Target { recorder, .. } => recorder.end(),
@@ -48,10 +89,12 @@ pub fn run(
 }
 
 /// Shows what a file tells, the same way.
-pub fn show(tell: Box<dyn Tell>, options: Options) -> anyhow::Result<Ended> {
+pub fn show(tell: Box<dyn Tell>, setup: Setup) -> anyhow::Result<Ended> {
     let inbox = Arc::new(Inbox::default());
     let reading = Reading::start(tell, &inbox).context("the file cannot be read")?;
-    let mut live = Live::new(&inbox, Feed::File(reading), App::of_file(options));
+    let refresh = setup.refresh;
+    let app = setup.app(App::of_file);
+    let mut live = Live::new(&inbox, Feed::File(reading), app, refresh);
     run_ui(&inbox, &mut live).context("the terminal cannot be used")
 }
 
@@ -64,6 +107,8 @@ enum Feed {
 
 struct Live {
     feed: Feed,
+    /// Shortest time between two drawings of what it tells.
+    refresh: Duration,
     session: Session,
     app: App,
     silence: Silence,
@@ -77,9 +122,10 @@ struct Live {
 }
 
 impl Live {
-    fn new(inbox: &Arc<Inbox>, feed: Feed, app: App) -> Self {
+    fn new(inbox: &Arc<Inbox>, feed: Feed, app: App, refresh: Duration) -> Self {
         Self {
             feed,
+            refresh,
             session: Session::new(),
             app,
             silence: Silence::from(Instant::now()),
@@ -104,7 +150,12 @@ impl Live {
             Effect::Quit => return Some(Order::Quit),
             Effect::Suspend => return Some(Order::Suspend),
             Effect::Copy(text) => return Some(Order::Copy(text)),
-            Effect::Export(request) => self.export(request),
+            Effect::Export(shown, format) => self.export(shown, format),
+            Effect::Propose(shown) => {
+                let directory = std::env::current_dir().unwrap_or_default();
+                let paths = export::propose(&shown, &directory);
+                self.app.update(Message::Proposed(paths), &self.session);
+            }
             Effect::Read(file) => self.read_source(file),
             Effect::Record => {
                 if let Feed::Target { recorder, .. } = &mut self.feed
@@ -126,12 +177,12 @@ impl Live {
     }
 
     /// Writes an export into the working directory, in the background.
-    fn export(&self, request: Box<Request>) {
+    fn export(&self, shown: Box<Shown>, format: Format) {
         let (done, inbox) = (self.done.0.clone(), Arc::clone(&self.inbox));
         let work = move || {
             let written = std::env::current_dir()
                 .map_err(|e| format!("the working directory is not to be had: {e}"))
-                .and_then(|directory| export::run(&request, &directory));
+                .and_then(|directory| export::run(&shown, format, &directory));
             // Nobody receives once the viewer ends.
             let _ = done.send(Message::Exported(written));
             inbox.put_urgent(Event::Wake);
@@ -210,6 +261,10 @@ impl Live {
 }
 
 impl Ui for Live {
+    fn pace(&self) -> Duration {
+        self.refresh
+    }
+
     fn input(&mut self, event: Input) -> Vec<Order> {
         match event {
             Input::Key(key) => self.update(Message::Key(key)),

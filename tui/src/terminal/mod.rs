@@ -9,7 +9,7 @@
 //! 1. **One thread** owns the state and the screen. It sleeps until something
 //!    comes or a drawing is due, and writes nothing when nothing changed.
 //! 2. **Drawing** follows a key at once, and what the target sends at most every
-//!    [`PACE`]: figures that change faster cannot be read.
+//!    [`Ui::pace`]: figures that change faster cannot be read.
 //! 3. **Every way out restores the terminal**: a quit, an error, a panic
 //!    (through its hook, before the message is printed), SIGTERM, SIGHUP, SIGINT.
 //!    Should the loop be stuck in a write, the signal thread restores and ends
@@ -42,12 +42,13 @@ use std::time::{Duration, Instant};
 use crate::source::SourceEvent;
 use crate::source::inbox::{Event, Inbox, Signal};
 use input::Listeners;
-pub use live::{run, show};
+pub use live::{Setup, run, show};
 use screen::Screen;
 pub use usable::usable;
 
-/// Shortest time between two drawings of what the target sends.
-const PACE: Duration = Duration::from_millis(100);
+/// Shortest time between two drawings of what the target sends, unless the user has chosen
+/// another.
+pub const PACE: Duration = Duration::from_millis(100);
 /// Shortest time between two drawings after keys: a held key repeats faster.
 const KEY_PACE: Duration = Duration::from_millis(16);
 
@@ -68,6 +69,10 @@ pub trait Ui {
     fn ring(&mut self);
     /// Brings what is shown up to date; whether it changed since the last drawing.
     fn refresh(&mut self) -> bool;
+    /// Shortest time between two drawings of what the target sends.
+    fn pace(&self) -> Duration {
+        PACE
+    }
     /// Draws it.
     fn draw(&mut self, frame: &mut ratatui::Frame<'_>);
 }
@@ -143,12 +148,12 @@ impl Loop<'_> {
             match self.inbox.take(until) {
                 None if alarm.is_some_and(|alarm| alarm <= Instant::now()) => {
                     ui.ring();
-                    self.draw_within(PACE);
+                    self.draw_within(ui.pace());
                 }
                 None => {}
                 Some(Event::Source(event)) => {
                     ui.source(event);
-                    self.draw_within(PACE);
+                    self.draw_within(ui.pace());
                 }
                 Some(Event::Wake) => {
                     ui.wake();

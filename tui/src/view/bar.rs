@@ -5,8 +5,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Stylize};
 use ratatui::text::{Line, Span};
 
-use super::{format, text};
-use crate::app::keys::{BINDINGS, HELP_LINES};
+use super::{format, help, text};
 use crate::app::{App, Screen, Typed, Wanted};
 use crate::export;
 use crate::query::filter;
@@ -89,26 +88,30 @@ pub fn keys(app: &App, area: Rect, frame: &mut Frame) {
     let count = if text::width(&count) + 20 > width { String::new() } else { count };
     let room = width.saturating_sub(text::width(&count) + 1);
     let place = app.screen().place();
-    let here: Vec<_> =
-        BINDINGS.iter().filter(|b| b.places.contains(&place) && !b.short.is_empty()).collect();
+    let here: Vec<_> = app
+        .keymap()
+        .lines()
+        .filter(|(b, _)| b.places.contains(&place) && !b.short.is_empty())
+        .map(|(b, keys)| (key(keys), b.short))
+        .collect();
     // Help and quit come last, and must be seen before any other.
     let must = |short: &str| matches!(short, "help" | "quit");
     let size = |key: &str, short: &str| text::width(key) + 1 + text::width(short) + 2;
     let mut left = room;
     let mut fits: Vec<bool> = vec![false; here.len()];
     for wanted in [true, false] {
-        for (fits, b) in fits.iter_mut().zip(&here) {
-            let size = size(key(b.shown), b.short);
-            if must(b.short) == wanted && size <= left {
+        for (fits, (key, short)) in fits.iter_mut().zip(&here) {
+            let size = size(key, short);
+            if must(short) == wanted && size <= left {
                 *fits = true;
                 left -= size;
             }
         }
     }
     let mut line = Line::from(" ");
-    for (b, _) in here.iter().zip(&fits).filter(|(_, fits)| **fits) {
-        line.push_span(key(b.shown).bold());
-        line.push_span(format!(" {}  ", b.short).dim());
+    for ((key, short), _) in here.iter().zip(&fits).filter(|(_, fits)| **fits) {
+        line.push_span(key.bold());
+        line.push_span(format!(" {short}  ").dim());
     }
     let gap = width.saturating_sub(line.width() + text::width(&count));
     line.push_span(Span::raw(" ".repeat(gap)));
@@ -136,7 +139,7 @@ fn question(wanted: Wanted, area: Rect, frame: &mut Frame) {
 }
 
 /// The first of a binding's keys.
-fn key(shown: &'static str) -> &'static str {
+fn key(shown: &str) -> &str {
     shown.split_once(", ").map_or(shown, |(first, _)| first)
 }
 
@@ -152,8 +155,9 @@ fn count(app: &App) -> String {
             }
         }
         (Screen::Help { offset }, _) => {
-            let last = (offset + usize::from(app.rooms().body)).min(HELP_LINES);
-            format!("lines {} to {last} of {HELP_LINES} ", offset + 1)
+            let lines = help::lines(app.keymap());
+            let last = (offset + usize::from(app.rooms().body)).min(lines);
+            format!("lines {} to {last} of {lines} ", offset + 1)
         }
         // Else it stands with the crumbs.
         (Screen::Callers(_), _) if app.rooms().crumbs == 0 => {
@@ -175,7 +179,8 @@ fn count(app: &App) -> String {
             | Screen::Log(_)
             | Screen::Details(_)
             | Screen::Timeline(_)
-            | Screen::Columns { .. },
+            | Screen::Columns { .. }
+            | Screen::Export(_),
             _,
         )
         | (Screen::Callsites(_), None) => String::new(),

@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 
 use super::format::{self, Figure, Unit};
 use super::layout::{self, Fields, Placed, Wanted};
-use super::{Parts, list_row, names, spark};
+use super::{Parts, list_row, names, spark, theme};
 use crate::app::App;
 use crate::app::cursor::Cursor;
 use crate::query::{Column, Figures, Grouping};
@@ -237,7 +237,8 @@ fn cells(figures: &Figures, columns: &[(&Spec, Placed)], line: &mut Line<'static
 fn growth(figures: &Figures, fields: Fields) -> Span<'static> {
     let figure = format::change(figures.growth);
     if figures.grew {
-        return layout::figure(&figure, fields).replacen(" +", "▲+", 1).yellow().bold();
+        let figure = layout::figure(&figure, fields).replacen(" +", "▲+", 1);
+        return Span::styled(figure, theme::GROWTH);
     }
     layout::figure(&figure, fields).dim()
 }

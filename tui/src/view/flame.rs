@@ -4,13 +4,15 @@
 //! are told apart without colours. The selected one is plain and bold; of what is looked
 //! for, frames are underlined.
 
+use std::fmt::Write as _;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 
 use super::format::{self, Unit};
-use super::{Parts, text};
+use super::{Parts, text, theme};
 use crate::app::App;
 use crate::app::flame::{Bar, Flame};
 use crate::export;
@@ -49,16 +51,21 @@ fn one(bar: &Bar, dim: bool, selected: bool, area: Rect, frame: &mut Frame) {
     // The gap behind it is the last of its columns, where it has more than one.
     let room = usize::from(area.width.max(2) - 1);
     let name = text::name(&bar.label.function);
+    // Who has no colours must see it too.
+    let name = match bar.grown {
+        Some(grown) if grown.grew => format!("▲{name}"),
+        _ => name.into_owned(),
+    };
     let name = if room < 3 { String::new() } else { text::keep_name(&name, room).into_owned() };
     let sign = if selected && room < 3 { "▸".to_owned() } else { name };
     let mut style = Style::new();
     if selected {
         style = style.add_modifier(Modifier::BOLD);
     } else {
-        style = style.add_modifier(Modifier::REVERSED);
-        if dim && !bar.found {
-            style = style.add_modifier(Modifier::DIM);
-        }
+        style = theme::FRAME[usize::from(dim && !bar.found)];
+    }
+    if bar.grown.is_some_and(|grown| grown.grew) {
+        style = style.patch(theme::GROWTH);
     }
     if bar.found {
         style = style.add_modifier(Modifier::UNDERLINED | Modifier::BOLD);
@@ -77,16 +84,16 @@ fn crumbs(app: &App, flame: &Flame, area: Rect, frame: &mut Frame) {
         {
             let text = text::clean(&flame.search).into_owned();
             let text = text::keep_start(&text, 20).into_owned();
-            right += &format!("“{text}” in {} · ", format::cost(matched));
+            let _ = write!(right, "“{text}” in {} · ", format::cost(matched));
         }
         if !flame.zoom.is_empty() {
-            right += &format!("{} of all · ", format::cost(answer.share));
+            let _ = write!(right, "{} of all · ", format::cost(answer.share));
         }
     }
     if flame.frozen.is_some() {
         right += "FROZEN · ";
     }
-    right += export::metric(app.metric());
+    right += if flame.gained { "growth, bytes" } else { export::metric(app.metric()) };
     right += " ";
     let right = text::keep_end(&right, width.saturating_sub(8)).into_owned();
     let room = width.saturating_sub(text::width(&right) + 2);
@@ -108,7 +115,7 @@ fn crumbs(app: &App, flame: &Flame, area: Rect, frame: &mut Frame) {
 /// The selected frame in figures.
 fn selected(app: &App, flame: &Flame, area: Rect, frame: &mut Frame) {
     let Some(bar) = flame.selected().filter(|_| !area.is_empty()) else { return };
-    let unit = export::unit(app.metric());
+    let unit = if flame.gained { Unit::Bytes } else { export::unit(app.metric()) };
     let width = usize::from(area.width);
     let figures = figures(bar, flame, unit);
     let room = width.saturating_sub(text::width(&figures) + 3);
@@ -134,5 +141,8 @@ fn figures(bar: &Bar, flame: &Flame, unit: Unit) -> String {
     let share =
         if bar.row > 0 { format!(" · {}", format::cost(bar.share)) } else { String::new() };
     let of = if bar.row > 0 && !flame.zoom.is_empty() { " of the zoom" } else { "" };
-    format!("{}{flat}{share}{of}", format::estimate(&bar.cum, unit))
+    let grown = bar.grown.map_or_else(String::new, |grown| {
+        format!(" · {}{}", if grown.grew { "▲ " } else { "" }, format::change(grown.change))
+    });
+    format!("{}{flat}{share}{of}{grown}", format::estimate(&bar.cum, unit))
 }

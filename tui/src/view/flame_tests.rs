@@ -6,6 +6,7 @@ use super::testing::{drawn, orders, press, run, screen, styles, text};
 use crate::app::flame::Flame;
 use crate::app::{App, Effect, Message, Screen};
 use crate::session::Session;
+use heaptop_protocol::message::Mark;
 
 const SIZES: [(u16, u16); 4] = [(20, 5), (80, 24), (120, 40), (300, 80)];
 
@@ -155,15 +156,55 @@ fn the_export_is_what_is_seen() {
     let f = orders();
     let mut app = run(&f.session, (120, 40), "3jjj⏎m");
     let zoom = selected(&app).to_owned();
-    let effects = press(&mut app, &f.session, "e");
-    let [Effect::Export(request)] = &effects[..] else { panic!("{effects:?}") };
+    let effects = press(&mut app, &f.session, "e⏎");
+    let [Effect::Propose(_), Effect::Export(shown, _)] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    let request = &shown.request;
     assert!(request.icicle);
     assert_eq!(&*request.focus[0].function, zoom);
     assert_eq!(request.total, flame(&app).bars[0].cum);
     assert!(request.stacks.iter().all(|(path, _)| *path[2].function == zoom));
     let svg = String::from_utf8(request.svg().unwrap()).unwrap();
     assert!(svg.contains("in use, objects") && svg.contains(&format!("through {zoom}")));
-    let upward = press(&mut app, &f.session, "ie");
-    let [Effect::Export(request)] = &upward[..] else { panic!("{upward:?}") };
+    let upward = press(&mut app, &f.session, "ie⏎");
+    let [Effect::Propose(_), Effect::Export(shown, _)] = &upward[..] else { panic!("{upward:?}") };
+    let request = &shown.request;
     assert!(!request.icicle);
+}
+
+#[test]
+fn growth_is_shown_counted_and_exported() {
+    let mut f = orders();
+    let at = f.now();
+    f.say(Mark { at, label: "before".into() });
+    f.pass(1.0);
+    let stack = f.stack(&["main", "newcomer@new.rs:1"]);
+    for _ in 0..60 {
+        f.alloc(stack, 200_000);
+        f.pass(0.1);
+    }
+    f.pass(2.0);
+    let size = (120, 40);
+    let mut app = run(&f.session, size, "3");
+    press(&mut app, &f.session, "D");
+    assert!(app.note().unwrap().contains("“before”"), "{:?}", app.note());
+    let newcomer = flame(&app).bars.iter().find(|b| &*b.label.function == "newcomer").unwrap();
+    assert!(newcomer.grown.unwrap().grew);
+    insta::assert_snapshot!("flame_growth", text(&drawn(&app, size)));
+    let effects = press(&mut app, &f.session, "e⏎");
+    let [Effect::Propose(_), Effect::Export(shown, _)] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    let request = &shown.request;
+    let svg = String::from_utf8(request.svg().unwrap()).unwrap();
+    assert!(svg.contains("red: more than before"), "it says what colours mean");
+    // Behind the last metric stands growth.
+    press(&mut app, &f.session, "mmmmmm");
+    assert!(app.note().unwrap().contains("born since “before”"), "{:?}", app.note());
+    let all = &flame(&app).bars;
+    assert!(all.iter().any(|bar| &*bar.label.function == "newcomer"));
+    assert!(!all.iter().any(|bar| bar.label.function.ends_with("fill_cache")), "nothing new");
+    press(&mut app, &f.session, "mDDD");
+    assert!(!flame(&app).gained);
 }

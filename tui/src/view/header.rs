@@ -3,12 +3,13 @@
 use heaptop_protocol::message::Track;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier, Style, Stylize};
+use ratatui::style::{Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 
 use super::format::{self, Figure, Rounding, Unit};
-use super::text;
-use crate::app::keys::{Place, TABS};
+use super::{text, theme};
+use crate::app::keymap::Keymap;
+use crate::app::keys::{Action, Place, TABS};
 use crate::app::{App, Reading};
 use crate::session::Connection;
 
@@ -91,7 +92,8 @@ fn titled(app: &App, width: usize) -> Title {
     let short = |name: &str| joined(name, &[&pid]);
     let states_width = columns(&states);
     let place = app.screen().place();
-    let [named, numbers, here] = [Tabs::Named, Tabs::Numbers, Tabs::Here].map(|t| tabs(t, place));
+    let [named, numbers, here] =
+        [Tabs::Named, Tabs::Numbers, Tabs::Here].map(|t| tabs(t, place, app.keymap()));
     let brand = " heaptop  ";
     // The longest of these that leaves room for what must be seen.
     let choices = [
@@ -139,15 +141,17 @@ enum Tabs {
 }
 
 /// The screens that there are, this one marked.
-fn tabs(how: Tabs, here: Place) -> Vec<(Option<Place>, Span<'static>)> {
+fn tabs(how: Tabs, here: Place, keymap: &Keymap) -> Vec<(Option<Place>, Span<'static>)> {
     let mut spans = vec![(None, Span::raw(" "))];
     for tab in TABS {
+        let key = keymap.key_of(Action::Go(tab.place), here).unwrap_or_default();
+        let named = format!("{key} {}", tab.name);
         let span = if tab.place == here {
-            format!("{} {}", tab.key, tab.name).reversed()
+            named.reversed()
         } else if how == Tabs::Named {
-            Span::raw(format!("{} {}", tab.key, tab.name))
+            Span::raw(named)
         } else if how == Tabs::Numbers {
-            Span::raw(tab.key.to_string())
+            Span::raw(key)
         } else {
             continue;
         };
@@ -172,15 +176,13 @@ impl Item {
         label + usize::from(label > 0) + text::width(&self.value)
     }
 
-    fn spans(&self, color: bool) -> Vec<Span<'static>> {
+    fn spans(&self) -> Vec<Span<'static>> {
         let mut style = Style::new();
         if self.dim {
             style = style.add_modifier(Modifier::DIM);
         }
         if self.loss {
-            style = style.add_modifier(Modifier::BOLD);
-            style =
-                if color { style.fg(Color::Red) } else { style.add_modifier(Modifier::REVERSED) };
+            style = style.patch(theme::LOSS);
         } else if self.worth == IN_USE {
             style = style.add_modifier(Modifier::BOLD);
         }
@@ -205,7 +207,7 @@ pub fn figures(app: &App, area: Rect, frame: &mut Frame) {
             if i > 0 {
                 spans.push(Span::raw(" ".repeat(gap)));
             }
-            spans.extend(item.spans(app.options().color));
+            spans.extend(item.spans());
         }
         frame.render_widget(Line::from(spans), Rect { y, height: 1, ..area });
     }

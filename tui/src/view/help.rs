@@ -6,7 +6,8 @@ use ratatui::style::Stylize;
 use ratatui::text::{Line, Span};
 
 use super::text;
-use crate::app::keys::{BINDINGS, Binding, LEGEND, SCREENS};
+use crate::app::keymap::Keymap;
+use crate::app::keys::{Binding, LEGEND, SCREENS};
 use crate::query::filter::PREDICATES;
 
 /// Columns of the keys.
@@ -15,10 +16,10 @@ const KEYS: usize = 16;
 const SAYS: usize = 74;
 
 /// Draws the lines from `offset` on.
-pub fn draw(offset: usize, area: Rect, frame: &mut Frame) {
-    let lines = BINDINGS
-        .iter()
-        .map(|b| line(b.shown, b.says, &places(b), area.width))
+pub fn draw(keymap: &Keymap, offset: usize, area: Rect, frame: &mut Frame) {
+    let lines = keymap
+        .lines()
+        .map(|(b, keys)| line(keys, b.says, &places(b), area.width))
         .chain([Line::default()])
         .chain(PREDICATES.iter().map(|p| line(p.shown, p.says, "", area.width)))
         .chain([Line::default()])
@@ -26,6 +27,12 @@ pub fn draw(offset: usize, area: Rect, frame: &mut Frame) {
     for (y, line) in (area.y..area.bottom()).zip(lines.skip(offset)) {
         frame.render_widget(line, Rect { y, height: 1, ..area });
     }
+}
+
+/// How many lines there are.
+#[must_use]
+pub fn lines(keymap: &Keymap) -> usize {
+    keymap.lines().count() + 1 + PREDICATES.len() + 1 + LEGEND.len()
 }
 
 fn line(keys: &str, says: &str, places: &str, width: u16) -> Line<'static> {

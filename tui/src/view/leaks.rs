@@ -17,7 +17,7 @@ use ratatui::text::{Line, Span};
 
 use super::format::{self, Rounding, Unit};
 use super::layout::{self, Fields, Placed, Wanted};
-use super::{Parts, list_row, names, text};
+use super::{Parts, list_row, names, text, theme};
 use crate::app::leaks::Leaks;
 use crate::app::{App, Reading};
 use crate::query::{Generation, LeakColumn, LeakFigures, Leaks as Answer, Reached, When};
@@ -163,7 +163,11 @@ fn cells(figures: &LeakFigures, specs: &[Spec], placed: &[Placed], line: &mut Li
 /// Growth with evidence has a sign and a colour; without, it is dim.
 fn growth(figures: &LeakFigures, fields: Fields) -> Span<'static> {
     let text = layout::figure(&format::change(figures.growth), fields);
-    if figures.grew { text.replacen(" +", "▲+", 1).yellow().bold() } else { text.dim() }
+    if figures.grew {
+        Span::styled(text.replacen(" +", "▲+", 1), theme::GROWTH)
+    } else {
+        text.dim()
+    }
 }
 
 /// The lines above the rows, the most telling first where there is room for few: each in
@@ -228,7 +232,11 @@ impl Said {
         let rest = form.strip_prefix(self.figure.as_str());
         if let (Some(evidence), Some(rest)) = (self.with_evidence, rest) {
             let figure = self.figure.clone();
-            line.push_span(if evidence { figure.yellow().bold() } else { figure.dim() });
+            line.push_span(if evidence {
+                Span::styled(figure, theme::GROWTH)
+            } else {
+                figure.dim()
+            });
             line.push_span(Span::raw(rest.to_owned()));
         } else {
             line.push_span(Span::raw(form.to_owned()));

@@ -2,11 +2,10 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::{Color, Style, Stylize};
+use ratatui::style::Stylize;
 use ratatui::text::{Line, Span};
 
-use super::{format, text};
-use crate::app::App;
+use super::{format, text, theme};
 use crate::app::log::Log;
 use crate::session::log::Kind;
 
@@ -101,7 +100,7 @@ fn wrapped(said: &str, columns: usize) -> Vec<String> {
 }
 
 /// Draws what is in sight.
-pub fn draw(app: &App, log: &Log, area: Rect, frame: &mut Frame) {
+pub fn draw(log: &Log, area: Rect, frame: &mut Frame) {
     let rows = rows(log, area.width);
     if rows.is_empty() {
         return super::sentence("nothing was said yet".into(), area, frame);
@@ -122,12 +121,7 @@ pub fn draw(app: &App, log: &Log, area: Rect, frame: &mut Frame) {
             line.push_span(text::left(kind, ABOUT).dim());
         }
         let said = Span::raw(row.text.clone());
-        line.push_span(if row.kind == Kind::Loss {
-            let loss = Style::new().bold();
-            said.style(if app.options().color { loss.fg(Color::Red) } else { loss })
-        } else {
-            said
-        });
+        line.push_span(if row.kind == Kind::Loss { said.style(theme::LOSS) } else { said });
         frame.render_widget(line, Rect { y, height: 1, ..area });
     }
 }
@@ -135,7 +129,7 @@ pub fn draw(app: &App, log: &Log, area: Rect, frame: &mut Frame) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::Screen;
+    use crate::app::{App, Screen};
     use crate::session::names::Named;
     use crate::session::{Connection, Input};
     use crate::view::testing::{drawn, orders, press, run, screen, text};

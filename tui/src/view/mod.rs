@@ -19,8 +19,8 @@
 //!
 //! How many lines each part gets is in [`crate::app::rooms`]; which columns fit,
 //! in [`layout`]; how numbers look, in [`format`]; how long text is cut, in [`text`].
-//! Colour has two meanings: red is loss, yellow is growth with evidence. All else is weight
-//! and place.
+//! Colour has two meanings, loss and growth with evidence; all else is weight and place.
+//! [`theme`] has the colours.
 
 mod bar;
 pub(crate) mod callers;
@@ -28,10 +28,11 @@ pub(crate) mod callers;
 pub mod callsites;
 pub(crate) mod columns;
 pub mod details;
+mod export;
 mod flame;
 pub mod format;
 pub(crate) mod header;
-mod help;
+pub(crate) mod help;
 mod layout;
 pub(crate) mod leaks;
 pub mod log;
@@ -44,6 +45,7 @@ mod survival;
 #[cfg(test)]
 mod testing;
 pub mod text;
+pub mod theme;
 pub mod threads;
 pub(crate) mod timebar;
 mod timeline;
@@ -130,7 +132,10 @@ pub fn draw(app: &App, frame: &mut Frame) {
     for rule in [parts.upper_rule, parts.lower_rule] {
         frame.render_widget(Line::from("─".repeat(usize::from(rule.width))).dim(), rule);
     }
-    hint(app, parts.lower_rule, frame);
+    match app.first_hint() {
+        Some(first) => first_hint(&first, parts.lower_rule, frame),
+        None => hint(app, parts.lower_rule, frame),
+    }
     recording(app, parts.lower_rule, frame);
     match app.screen() {
         Screen::Callsites(cursor) => callsites::draw(app, cursor, &parts, frame),
@@ -141,13 +146,15 @@ pub fn draw(app: &App, frame: &mut Frame) {
         Screen::Leaks(leaks) => leaks::draw(app, leaks, &parts, frame),
         Screen::Threads(threads) => threads::draw(app, threads, &parts, frame),
         Screen::Source(source) => source::draw(app, source, &parts, frame),
-        Screen::Log(log) => log::draw(app, log, parts.body, frame),
+        Screen::Log(log) => log::draw(log, parts.body, frame),
         Screen::Details(details) => details::draw(details, parts.body, frame),
         Screen::Columns { cursor } => columns::draw(app, cursor, &parts, frame),
-        Screen::Help { offset } => help::draw(*offset, parts.body, frame),
+        Screen::Export(menu) => export::draw(menu, parts.body, frame),
+        Screen::Help { offset } => help::draw(app.keymap(), *offset, parts.body, frame),
     }
     bar::filter_line(app, parts.filter, frame);
     bar::keys(app, parts.bar, frame);
+    app.options().theme.paint(frame.buffer_mut());
     if app.options().ascii {
         plain::ascii(frame.buffer_mut());
     }
@@ -177,6 +184,24 @@ fn hint(app: &App, rule: Rect, frame: &mut Frame) {
     if width + 4 <= rule.width {
         let x = rule.right() - width - 2;
         frame.render_widget(Line::from(hint), Rect { x, width, ..rule });
+    }
+}
+
+/// What to press, for who is here for the first time: in the same place, as much as fits.
+fn first_hint(said: &str, rule: Rect, frame: &mut Frame) {
+    let room = usize::from(rule.width).saturating_sub(6);
+    let mut said = said;
+    while text::width(said) > room {
+        match said.rsplit_once(" · ") {
+            Some((less, _)) => said = less,
+            None => return,
+        }
+    }
+    if rule.height > 0 {
+        let said = format!(" {said} ");
+        let width = text::width(&said) as u16;
+        let x = rule.right() - width - 2;
+        frame.render_widget(Line::from(said).dim(), Rect { x, width, ..rule });
     }
 }
 
@@ -277,6 +302,8 @@ mod mouse_tests;
 mod source_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod theme_tests;
 #[cfg(test)]
 mod threads_tests;
 #[cfg(test)]

@@ -4,10 +4,11 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use ratatui::buffer::Buffer;
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::style::{Modifier, Style};
 
 use super::draw;
+use super::theme::{self, Theme};
 use crate::app::{App, Effect, Message, Options};
 use crate::session::Session;
 use crate::session::fixture::Fixture;
@@ -126,7 +127,7 @@ pub(super) fn key(code: KeyCode) -> Message {
 
 /// Starts at a size and takes keys: `⏎ ⎋ ↓ → ←` and characters.
 pub(super) fn run(session: &Session, (width, height): (u16, u16), keys: &str) -> App {
-    let mut app = App::new(Options { color: true, ascii: false });
+    let mut app = App::new(Options::default());
     app.update(Message::Resize(width, height), session);
     app.update(Message::Refresh, session);
     press(&mut app, session, keys);
@@ -184,7 +185,7 @@ pub(super) fn styles(buffer: &Buffer) -> String {
     let letter = |style: Style| {
         let has = |m| style.add_modifier.contains(m);
         match style.fg {
-            Some(Color::Red) => 'r',
+            fg if fg == Theme::default().style(theme::LOSS).fg => 'r',
             _ if has(Modifier::REVERSED) => 'R',
             _ if has(Modifier::BOLD) => 'b',
             _ if has(Modifier::DIM) => 'd',
@@ -197,6 +198,31 @@ pub(super) fn styles(buffer: &Buffer) -> String {
         .chunks(width)
         .map(|row| row.iter().map(|c| letter(c.style())).collect::<String>() + "\n")
         .collect()
+}
+
+/// A letter for each style that there is, in the order in which they come, and a line below
+/// that says what each is.
+pub(super) fn painted(buffer: &Buffer) -> String {
+    let mut known: Vec<Style> = vec![Cell::default().style()];
+    let mut drawn = String::new();
+    for row in buffer.content.chunks(usize::from(buffer.area.width)) {
+        for cell in row {
+            let style = cell.style();
+            let at = known.iter().position(|k| *k == style).unwrap_or_else(|| {
+                known.push(style);
+                known.len() - 1
+            });
+            drawn.push(if at == 0 { '.' } else { char::from(b'a' + at as u8 - 1) });
+        }
+        drawn.push('\n');
+    }
+    for (at, style) in known.iter().enumerate().skip(1) {
+        let letter = char::from(b'a' + at as u8 - 1);
+        let color = |c: Option<_>| format!("{:?}", c.unwrap_or_default());
+        let (fg, bg) = (color(style.fg), color(style.bg));
+        drawn += &format!("{letter} {fg} on {bg} {:?}\n", style.add_modifier);
+    }
+    drawn
 }
 
 pub(super) fn screen(session: &Session, size: (u16, u16), keys: &str) -> String {

@@ -8,6 +8,7 @@ use ratatui::backend::TestBackend;
 
 use super::draw;
 use super::testing::{drawn, key, nurseries, orders, press, run, screen, styles, text};
+use super::theme::Theme;
 use crate::app::{App, Message, Options, Screen};
 use crate::query::Column;
 use crate::session::fixture::Fixture;
@@ -269,7 +270,7 @@ fn losses_are_red_and_said_by_kind() {
     let buffer = drawn(&app, size);
     insta::assert_snapshot!("losses", text(&buffer));
     insta::assert_snapshot!("losses_styles", styles(&buffer));
-    let mut plain = App::new(Options { color: false, ascii: false });
+    let mut plain = App::new(Options { theme: Theme::mono(), ascii: false });
     plain.update(Message::Resize(120, 40), &f.session);
     plain.update(Message::Refresh, &f.session);
     assert!(!styles(&drawn(&plain, size)).contains('r'), "no colour where none is wanted");
@@ -301,7 +302,7 @@ fn ascii_is_ascii_and_nothing_moves() {
     for keys in ["", "⏎", "?", "4", "5"] {
         let size = (120, 40);
         let rich = run(&f.session, size, keys);
-        let mut app = App::new(Options { color: true, ascii: true });
+        let mut app = App::new(Options { ascii: true, ..Options::default() });
         app.update(Message::Resize(size.0, size.1), &f.session);
         app.update(Message::Refresh, &f.session);
         press(&mut app, &f.session, keys);
@@ -468,6 +469,7 @@ proptest! {
                 Screen::Callers(c) => (c.rows.len(), c.cursor),
                 Screen::Promotion(p) => (p.answer.as_ref().map_or(0, |a| a.len), p.cursor),
                 Screen::Columns { cursor } => (Column::ALL.len() - 1, *cursor),
+                Screen::Export(menu) => (menu.formats().len(), menu.cursor),
                 Screen::Threads(t) => (t.rows.as_ref().map_or(0, Vec::len), t.cursor),
                 Screen::Leaks(l) => (l.answer.as_ref().map_or(0, |a| a.len), l.cursor),
                 Screen::Flame(f) => {
@@ -490,5 +492,39 @@ proptest! {
             prop_assert!(!app.screens()[1..].iter().any(lowest));
             drawn(&app, size);
         }
+    }
+}
+
+#[test]
+fn the_first_hint_takes_no_room() {
+    let f = orders();
+    for size in [(20, 5), (40, 24), (80, 24)] {
+        let mut app = run(&f.session, size, "").first();
+        let with = text(&drawn(&app, size));
+        press(&mut app, &f.session, "~");
+        let without = text(&drawn(&app, size));
+        let differ: Vec<(&str, &str)> =
+            with.lines().zip(without.lines()).filter(|(a, b)| a != b).collect();
+        match size {
+            (20, 5) => assert_eq!(differ, []),
+            _ => assert!(
+                differ.len() == 1 && differ[0].0.contains("new here? Enter"),
+                "{size:?}: {differ:?}"
+            ),
+        }
+    }
+}
+
+#[test]
+fn the_export_menu() {
+    let f = orders();
+    for size in [(20, 5), (80, 24)] {
+        let mut app = run(&f.session, size, "e");
+        let path = |end: &str| format!("/home/ann/heaptop-orders-api-4711-{end}").into();
+        let paths = ["in-use-bytes-1.svg", "in-use-bytes-3.folded"].map(path).into();
+        app.update(Message::Proposed(paths), &f.session);
+        press(&mut app, &f.session, "↓");
+        let name = format!("export_{}x{}", size.0, size.1);
+        insta::assert_snapshot!(name, text(&drawn(&app, size)));
     }
 }

@@ -106,6 +106,25 @@ pub struct Terms {
 }
 
 impl Terms {
+    /// All but λ: `what << 33 | prompt << 32 | depth`.
+    fn shape(&self) -> u64 {
+        let what = match self.what {
+            What::All => 0,
+            What::Major => 1,
+            What::Births => 2,
+        };
+        what << 33 | u64::from(self.prompt) << 32 | self.depth as u64
+    }
+
+    const fn of(lambda: f64, shape: u64) -> Self {
+        let what = match shape >> 33 {
+            0 => What::All,
+            1 => What::Major,
+            _ => What::Births,
+        };
+        Self { lambda, depth: shape as u32 as usize, prompt: shape >> 32 & 1 == 1, what }
+    }
+
     /// The R at which a countdown finds at least λ; `None` for λ = 0.
     pub fn interval(&self) -> Option<Interval> {
         if self.lambda <= 0.0 {
@@ -184,7 +203,9 @@ impl Counts {
 pub struct Core {
     holders: AtomicU64,
     phase: AtomicU32,
-    terms: UnsafeCell<Terms>,
+    /// λ as the bits of a number, and the other terms: see [`Terms::shape`].
+    lambda: AtomicU64,
+    shape: AtomicU64,
     callbacks: UnsafeCell<Option<Arc<dyn Callbacks>>>,
     /// Handles that the program has.
     pub handles: AtomicU32,
@@ -207,9 +228,8 @@ pub struct Core {
     pub counts: Counts,
 }
 
-// SAFETY: `terms` and `callbacks` are written while the phase is Making, by the thread
-// that made it so, and read by holders only: see the module. All else is atomic or
-// behind a lock.
+// SAFETY: `callbacks` is written while the phase is Making, by the thread that made it so,
+// and read by holders only: see the module. All else is atomic or behind a lock.
 unsafe impl Sync for Core {}
 // SAFETY: what is in the cells may be sent: `Callbacks` are.
 unsafe impl Send for Core {}
@@ -217,11 +237,11 @@ unsafe impl Send for Core {}
 impl Core {
     /// A free place.
     pub fn new() -> Self {
-        let none = Terms { lambda: 0.0, depth: 0, prompt: false, what: What::All };
         Self {
             holders: AtomicU64::new(0),
             phase: AtomicU32::new(Phase::Free as u32),
-            terms: UnsafeCell::new(none),
+            lambda: AtomicU64::new(0),
+            shape: AtomicU64::new(0),
             callbacks: UnsafeCell::new(None),
             handles: AtomicU32::new(0),
             young: List::default(),
@@ -246,10 +266,9 @@ impl Core {
     /// handles.
     pub fn begin(&self, terms: Terms, callbacks: Arc<dyn Callbacks>) -> u32 {
         // SAFETY: the phase is Making, by this thread: there are no holders.
-        unsafe {
-            *self.terms.get() = terms;
-            *self.callbacks.get() = Some(callbacks);
-        }
+        unsafe { *self.callbacks.get() = Some(callbacks) };
+        self.lambda.store(terms.lambda.to_bits(), Relaxed);
+        self.shape.store(terms.shape(), Relaxed);
         for count in self.counts.all() {
             count.store(0, Relaxed);
         }
@@ -347,9 +366,8 @@ impl Core {
     /// What was asked for. Numbers: a token that is out of date may find another
     /// profile's, and notices by the generation.
     pub fn terms(&self) -> Terms {
-        // SAFETY: plain numbers, written before the phase and the generation that the
-        // caller has seen.
-        unsafe { *self.terms.get() }
+        // Relaxed: written before the phase and the generation that the caller has seen.
+        Terms::of(f64::from_bits(self.lambda.load(Relaxed)), self.shape.load(Relaxed))
     }
 
     /// Runs a callback, whatever it does; `None` if it panicked.

@@ -1,6 +1,6 @@
 //! Making room: fewer samples, each of which stands for more.
 
-use super::{Ledger, weight};
+use super::Ledger;
 use crate::engine::Engine;
 use heaptop_protocol::estimate::Interval;
 
@@ -50,9 +50,10 @@ impl Ledger {
         }
         let record = self.record(b.stack);
         self.before_change(record);
+        let was = self.weight(&b);
         let Some(r) = self.records.get_mut(record) else { return };
         for t in [&mut r.totals, &mut self.totals] {
-            t.in_use.sub(&weight(&b));
+            t.in_use.sub(&was);
             if n_samples > 0 {
                 t.in_use.add(&to.weight(b.size));
             }

@@ -4,7 +4,19 @@ use super::*;
 
 fn ask(session: &Session, zoom: &[NodeKey], columns: u16, search: &str) -> Option<Flame> {
     let metric = Metric::AllocatedBytes;
-    flame(session, &FlameQuestion { when: When::Now, metric, filter: "", zoom, columns, search })
+    flame(
+        session,
+        &FlameQuestion {
+            when: When::Now,
+            metric,
+            gained_from_ns: None,
+            growth_from_ns: None,
+            filter: "",
+            zoom,
+            columns,
+            search,
+        },
+    )
 }
 
 #[test]
@@ -70,14 +82,72 @@ fn the_export_has_what_is_shown() {
     let question = FlameQuestion {
         when: When::Now,
         metric: Metric::AllocatedBytes,
+        gained_from_ns: None,
+        growth_from_ns: None,
         filter: "parse",
         zoom: &zoom,
         columns: 100,
         search: "",
     };
-    let (stacks, total) = flame_stacks(&f.session, &question);
+    let (stacks, total, before) = flame_stacks(&f.session, &question);
     let shown = flame(&f.session, &question).unwrap();
     assert_eq!(value(total), value(shown.root.cum));
+    assert_eq!(before, None);
     assert_eq!(stacks.iter().map(|(_, value)| value).sum::<f64>(), value(total));
     assert!(stacks.iter().all(|(path, _)| &*path[1].function == "serve"));
+}
+
+/// Two sites: one grows by nine blocks of 1000 bytes, one loses its only block.
+fn moving() -> (Fixture, u64) {
+    let mut f = Fixture::new(1);
+    let (grows, shrinks) = (f.stack(&["main", "grows"]), f.stack(&["main", "shrinks"]));
+    f.alloc(grows, 1000);
+    let goes = f.alloc(shrinks, 400);
+    f.pass(5.0);
+    let from = f.time_ns;
+    f.pass(1.0);
+    for _ in 0..9 {
+        f.alloc(grows, 1000);
+    }
+    f.free(goes);
+    f.pass(5.0);
+    (f, from)
+}
+
+#[test]
+fn frames_say_by_how_much_they_grew() {
+    let (f, from) = moving();
+    let question = FlameQuestion {
+        when: When::Now,
+        metric: Metric::InUseBytes,
+        gained_from_ns: None,
+        growth_from_ns: Some(from),
+        filter: "",
+        zoom: &[],
+        columns: 100,
+        search: "",
+    };
+    let answer = flame(&f.session, &question).unwrap();
+    let grown = |node: &Node| answer.grown[&node.path];
+    let main = &answer.root.children[0];
+    let exact = |value: f64| Change::Exact { value };
+    assert_eq!(grown(&answer.root).change, exact(8600.0));
+    assert_eq!(grown(main).change, exact(8600.0));
+    let by_name = |name: &str| main.children.iter().find(|n| &*n.label.function == name).unwrap();
+    assert_eq!(grown(by_name("grows")).change, exact(9000.0));
+    assert!(grown(by_name("grows")).grew && !grown(by_name("shrinks")).grew);
+    // Widths may count what was born since and lives.
+    let gained = FlameQuestion { gained_from_ns: Some(from), growth_from_ns: None, ..question };
+    let answer = flame(&f.session, &gained).unwrap();
+    assert_eq!(value(answer.root.cum), 9000.0);
+    adds_up(&answer.root);
+    assert!(answer.grown.is_empty(), "nobody asked");
+    // The export has what there was before.
+    let (stacks, total, before) = flame_stacks(&f.session, &question);
+    assert_eq!((stacks.len(), value(total)), (1, 10_000.0));
+    let before = before.unwrap();
+    let was = |name: &str| {
+        before.iter().find(|(path, _)| &*path[1].function == name).map(|(_, value)| *value)
+    };
+    assert_eq!((was("grows"), was("shrinks")), (Some(1000.0), Some(400.0)));
 }

@@ -11,6 +11,8 @@ fn told(track: Track) -> Fixture {
     f.track = track;
     f.attach();
     let stack = f.stack(&["main", "work"]);
+    let little = f.stack(&["main", "little"]);
+    f.alloc(little, 50);
     f.report();
     for round in 0..40 {
         let (kept, brief) = (f.alloc(stack, 100), f.alloc(stack, 200));
@@ -34,6 +36,7 @@ fn known(f: &Fixture, when: When) -> [bool; 4] {
     let question = Question { when, ..Question::default() };
     let table = callsites(&f.session, &question);
     let row = &table.rows.first().expect("there is a row").figures;
+    assert_eq!(names(&table), ["work", "little"], "in order of what is known");
     for one in [row, &table.total] {
         assert_eq!(is(one.in_use_bytes), is(one.in_use_objects));
         assert_eq!(is(one.in_use_bytes), !one.trend.is_empty());

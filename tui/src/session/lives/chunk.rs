@@ -76,6 +76,32 @@ impl Chunk {
         self.lives.iter().filter(taken).map(move |packed| self.life(packed, intervals))
     }
 
+    /// Those born after one moment and until another.
+    pub fn born_within<'a>(
+        &'a self,
+        intervals: &'a Intervals,
+        after_us: u64,
+        until_us: u64,
+    ) -> impl Iterator<Item = Life> + 'a {
+        let base = self.base;
+        let taken = move |packed: &&Packed| {
+            let born_us = packed.born_us(base);
+            after_us < born_us && born_us <= until_us
+        };
+        self.lives.iter().filter(taken).map(move |packed| self.life(packed, intervals))
+    }
+
+    /// Those of wanted callstacks in some places, which there are.
+    pub fn of_places(
+        &self,
+        intervals: &Intervals,
+        places: std::ops::Range<usize>,
+        wanted: impl Fn(u32) -> bool,
+    ) -> impl Iterator<Item = Life> {
+        let of_wanted = self.lives[places].iter().filter(move |packed| wanted(packed.stack()));
+        of_wanted.map(move |packed| self.life(packed, intervals))
+    }
+
     /// Those in some places, which there are.
     pub fn in_places<'a>(
         &'a self,

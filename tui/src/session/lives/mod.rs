@@ -395,6 +395,15 @@ impl Lives {
         self.of_within(chunks, ended_after_us, born_until_us, |_| true)
     }
 
+    /// Those born after one moment and until another, in microseconds since the agent's start.
+    /// Of the others no life is unpacked.
+    pub fn born_within(&self, after_us: u64, until_us: u64) -> impl Iterator<Item = Life> + '_ {
+        let chunks = self.chunks.iter().filter(move |chunk| {
+            chunk.last_end_us() >= after_us && chunk.first_birth_us() <= until_us
+        });
+        chunks.flat_map(move |chunk| chunk.born_within(&self.intervals, after_us, until_us))
+    }
+
     /// The same of the callstacks that are wanted. Of the others no life is unpacked.
     pub fn of_within<'a>(
         &'a self,
@@ -430,6 +439,23 @@ impl Lives {
         let lives = chunk
             .into_iter()
             .flat_map(move |chunk| chunk.in_places(&self.intervals, place.life.min(until)..until));
+        (lives, end)
+    }
+
+    /// All lives of wanted callstacks from a place on that are in its chunk, and the place
+    /// behind them, as [`Self::from_place`] has it.
+    pub fn of_from_place(
+        &self,
+        place: Place,
+        wanted: impl Fn(u32) -> bool,
+    ) -> (impl Iterator<Item = Life>, Place) {
+        let (_, end) = self.from_place(place, usize::MAX);
+        let lives = self.chunks.get(place.chunk).into_iter().flat_map(move |chunk| {
+            let until = if end.chunk > place.chunk { chunk.len() } else { end.life };
+            chunk
+                .of_places(&self.intervals, place.life.min(until)..until, &wanted)
+                .collect::<Vec<_>>()
+        });
         (lives, end)
     }
 

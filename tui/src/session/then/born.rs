@@ -26,6 +26,24 @@ impl Generations {
     }
 }
 
+/// Of sets of groups, what `of` says of each of theirs together; there are `each` generations.
+pub fn sums<'a, 't>(
+    of: &dyn Fn(u32) -> &'t [Total],
+    each: usize,
+    sets: impl Iterator<Item = &'a [u32]>,
+) -> Vec<Vec<Total>> {
+    sets.map(|groups| {
+        let mut sums = vec![Total::default(); each];
+        for &group in groups {
+            for (sum, of) in sums.iter_mut().zip(of(group)) {
+                sum.merge(of);
+            }
+        }
+        sums
+    })
+    .collect()
+}
+
 /// By group, the blocks alive at the end by the stretch of time that they were born in: the
 /// first until `ends_us[0]`, the next from then until `ends_us[1]`, the last after all.
 pub fn of(

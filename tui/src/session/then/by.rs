@@ -1,10 +1,10 @@
-//! What blocks are put together by: their callsite's group, their size or their thread; and
-//! which of them alone are looked at.
+//! What blocks are put together by: their callsite's group, their callstack, their size or
+//! their thread; and which of them alone are looked at.
 
 use super::Session;
 use super::bounds::Bounds;
 use super::only::{Only, Seen};
-use crate::session::book::Stack;
+use crate::session::book::Book;
 use crate::session::then::threads::OTHERS;
 use heaptop_protocol::ids::ThreadId;
 use std::sync::Arc;
@@ -16,6 +16,8 @@ pub enum By {
     /// The group of the callstack.
     #[default]
     Group,
+    /// The callstack itself.
+    Stack,
     /// The size class: powers of two.
     Size,
     /// The thread that allocated it.
@@ -75,10 +77,13 @@ pub struct Classes {
     bounds: Bounds,
 }
 
-/// See [`Classes`].
+/// The numbers that blocks are put together under, whichever they are.
+#[derive(Debug)]
 pub enum Kind {
     /// By callstack, its group.
     Groups(Vec<u32>),
+    /// The callstacks, as many as there are.
+    Stacks(u32),
     /// Powers of two.
     Sizes,
     /// By thread, as far as there is room for it; all others are the last.
@@ -88,20 +93,7 @@ pub enum Kind {
 impl Classes {
     /// Those of a session.
     pub fn of(session: &Session, cut: &Cut, bounds: &Bounds) -> Self {
-        let kind = match cut.by {
-            By::Group => Kind::Groups(session.book.stacks().iter().map(Stack::group).collect()),
-            By::Size => Kind::Sizes,
-            By::Thread => {
-                let ids = session.thread_classes();
-                let most = ids.last().map_or(0, |id| id.0 as usize + 1);
-                let mut places = vec![ids.len() as u32; most];
-                for (place, id) in (0..).zip(&ids) {
-                    places[id.0 as usize] = place;
-                }
-                Kind::Threads(places, ids.len() as u32)
-            }
-        };
-        Self { kind, only: cut.only.clone(), bounds: *bounds }
+        Self { kind: Kind::of(session, cut.by), only: cut.only.clone(), bounds: *bounds }
     }
 
     /// The number of a block; `None` for one that is not looked at, and for a callstack
@@ -112,11 +104,60 @@ impl Classes {
         if self.only.as_ref().is_some_and(|only| !only.takes(one, &self.bounds)) {
             return None;
         }
-        match &self.kind {
-            Kind::Groups(groups) => groups.get(one.stack as usize).copied(),
-            Kind::Sizes => Some(size_class(one.size)),
-            Kind::Threads(places, others) => {
-                Some(places.get(one.thread.0 as usize).copied().unwrap_or(*others))
+        self.kind.class(one.stack, one.size, one.thread)
+    }
+
+    /// Numbers are below this.
+    #[must_use]
+    pub fn count(&self, session: &Session) -> usize {
+        self.kind.count(session)
+    }
+}
+
+impl Kind {
+    /// Those of a session.
+    pub fn of(session: &Session, by: By) -> Self {
+        match by {
+            By::Group => Self::Groups(session.book.group_of().to_vec()),
+            By::Stack => Self::Stacks(session.book.stacks().len() as u32),
+            By::Size => Self::Sizes,
+            By::Thread => {
+                let ids = session.thread_classes();
+                let most = ids.last().map_or(0, |id| id.0 as usize + 1);
+                let mut places = vec![ids.len() as u32; most];
+                for (place, id) in (0..).zip(&ids) {
+                    places[id.0 as usize] = place;
+                }
+                Self::Threads(places, ids.len() as u32)
+            }
+        }
+    }
+
+    /// Takes in the callstacks that have come since.
+    #[inline]
+    pub fn fit(&mut self, book: &Book) {
+        let all = book.group_of();
+        match self {
+            Self::Groups(groups) => {
+                if let Some(new) = all.get(groups.len()..) {
+                    groups.extend_from_slice(new);
+                }
+            }
+            Self::Stacks(count) => *count = all.len() as u32,
+            Self::Sizes | Self::Threads(..) => {}
+        }
+    }
+
+    /// The number of a block; `None` for a callstack that is not known.
+    #[inline]
+    #[must_use]
+    pub fn class(&self, stack: u32, size: u64, thread: ThreadId) -> Option<u32> {
+        match self {
+            Self::Groups(groups) => groups.get(stack as usize).copied(),
+            Self::Stacks(count) => (stack < *count).then_some(stack),
+            Self::Sizes => Some(size_class(size)),
+            Self::Threads(places, others) => {
+                Some(places.get(thread.0 as usize).copied().unwrap_or(*others))
             }
         }
     }
@@ -124,26 +165,31 @@ impl Classes {
     /// Numbers are below this.
     #[must_use]
     pub fn count(&self, session: &Session) -> usize {
-        match &self.kind {
-            Kind::Groups(_) => session.book.groups().numbers(),
-            Kind::Sizes => SIZES as usize,
-            Kind::Threads(_, others) => *others as usize + 1,
+        match self {
+            Self::Groups(_) => session.book.groups().numbers(),
+            Self::Stacks(count) => *count as usize,
+            Self::Sizes => SIZES as usize,
+            Self::Threads(_, others) => *others as usize + 1,
         }
     }
 }
 
 impl Session {
     /// Changes when blocks that are known have come to other classes.
-    pub(super) fn classes_revision(&self, cut: &Cut) -> [u64; 2] {
-        let stacks = cut.only.as_ref().is_some_and(|only| only.has_stacks());
-        let names = if stacks { self.book.renamed() } else { 0 };
-        let classes = match cut.by {
+    pub(super) fn classes_revision(&self, by: By) -> u64 {
+        match by {
             By::Group => self.book.regrouped(),
-            By::Size => 0,
+            By::Stack | By::Size => 0,
             // Threads come and stay: one more may move the places of others.
             By::Thread => self.threads.len() as u64,
-        };
-        [classes, names]
+        }
+    }
+
+    /// The same, and when callstacks that are chosen by names have other names.
+    pub(super) fn cut_revision(&self, cut: &Cut) -> [u64; 2] {
+        let stacks = cut.only.as_ref().is_some_and(|only| only.has_stacks());
+        let names = if stacks { self.book.renamed() } else { 0 };
+        [self.classes_revision(cut.by), names]
     }
 
     /// The threads that have a class of their own, in the order of their classes; the

@@ -34,10 +34,12 @@ pub mod born;
 pub(crate) mod bounds;
 pub mod by;
 mod came;
+mod closely;
 pub mod old;
 pub(crate) mod only;
 mod settled;
 mod since;
+pub(super) mod standing;
 #[cfg(test)]
 mod tests;
 pub mod threads;
@@ -50,6 +52,7 @@ use super::estimate::family;
 use super::estimate::survival::Table;
 use super::figures::Lifetime;
 use super::lifetimes::Ages;
+use super::partition::{Class, Partition};
 use super::when::When;
 use super::{Connection, Session};
 use bounds::Bounds;
@@ -57,9 +60,10 @@ use by::{By, Cut};
 use heaptop_protocol::ids::ThreadId;
 use heaptop_protocol::totals::{Total, Totals};
 use rustc_hash::FxHashMap;
+use standing::Purpose;
 use std::cell::RefCell;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
-use totals::Sets;
+use totals::{Grown, Sets};
 use trend::Trend;
 
 /// Until so long after a moment events may still come that are before it.
@@ -113,6 +117,16 @@ pub(super) struct Kept {
     over_time: RefCell<Option<OverTime>>,
     settled: RefCell<settled::All>,
     since: RefCell<since::Kept>,
+    standing: RefCell<standing::Kept>,
+    threads: RefCell<threads::Over>,
+    closely: RefCell<closely::Kept>,
+}
+
+impl Kept {
+    /// Sums of the living, to be told of what happens to blocks.
+    pub(super) fn standing(&mut self) -> &mut standing::Kept {
+        self.standing.get_mut()
+    }
 }
 
 /// See the module.
@@ -126,12 +140,15 @@ pub struct Then {
     grew: OnceLock<Vec<bool>>,
     old: Mutex<Option<Old>>,
     born: Mutex<Option<Born>>,
+    together: Mutex<Option<Grew>>,
 }
 
 /// The old blocks by group, and from when on back they are old.
 type Old = (u64, Arc<Vec<Total>>);
 /// Generations by group, and where they end.
 type Born = (Vec<u64>, Arc<born::Generations>);
+/// Which of the classes that groups are put together to grew with evidence, and whose they are.
+type Grew = (Arc<Partition>, Arc<Vec<bool>>);
 
 impl Session {
     /// From when to when any moment can be asked about, in nanoseconds since the agent's
@@ -181,7 +198,7 @@ impl Session {
         Key {
             when,
             cut: cut.clone(),
-            classes: self.classes_revision(cut),
+            classes: self.cut_revision(cut),
             lives: self.lives.revision(),
             snapshots: self.blind.len(),
             events: match when {
@@ -224,7 +241,7 @@ impl Session {
     #[must_use]
     pub fn lately(&self, from_ns: Option<u64>, cut: &Cut) -> Arc<Then> {
         let now_ns = self.now_ns;
-        let classes = self.classes_revision(cut);
+        let classes = self.cut_revision(cut);
         // There may be no other look at a target that is gone.
         let gone = matches!(self.connection, Connection::Lost(_) | Connection::Ended(_));
         let same = |known: &Lately| known.from_ns == from_ns && known.cut == *cut;
@@ -262,6 +279,16 @@ impl Session {
 }
 
 impl Then {
+    /// What is known of a moment or a range, without any sums.
+    #[must_use]
+    pub fn bare(session: &Session, when: When, cut: Cut) -> Self {
+        let when = match when.until(session.now_ns) {
+            When::Now => When::At(session.now_ns),
+            when => when,
+        };
+        Self::made(Bounds::new(session, when), Sets::default(), cut)
+    }
+
     fn new(session: &Session, when: When, cut: Cut) -> Self {
         let bounds = Bounds::new(session, when);
         let sets = Sets::of(session, &bounds, &cut);
@@ -280,8 +307,8 @@ impl Then {
     fn made(bounds: Bounds, sets: Sets, cut: Cut) -> Self {
         let sets = Arc::new(sets);
         let (lives, trend, grew) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let (old, born) = (Mutex::new(None), Mutex::new(None));
-        Self { cut, bounds, sets, lives, trend, grew, old, born }
+        let (old, born, together) = (Mutex::new(None), Mutex::new(None), Mutex::new(None));
+        Self { cut, bounds, sets, lives, trend, grew, old, born, together }
     }
 
     /// The same, with those of its parts that are kept; others are made when they are asked
@@ -297,6 +324,31 @@ impl Then {
             grew: self.grew.clone(),
             old: Mutex::new(None),
             born: Mutex::new(None),
+            together: Mutex::new(None),
+        }
+    }
+
+    /// By class of groups put together, the same as [`Self::grew`].
+    #[must_use]
+    pub fn grew_together(&self, partition: &Arc<Partition>) -> Arc<Vec<bool>> {
+        let make = || {
+            let sum = |class: &Class| {
+                let mut sum = Grown::default();
+                class
+                    .groups
+                    .iter()
+                    .filter_map(|&group| self.sets.grown.get(group as usize))
+                    .for_each(|of| sum.merge(of));
+                sum
+            };
+            let sets: Vec<Grown> = partition.classes.iter().map(sum).collect();
+            let sets = sets.iter().map(|set| (&set.gained, &set.lost));
+            Arc::new(family::grew(sets, self.sight_of_growth()))
+        };
+        let Ok(mut kept) = self.together.lock() else { return make() };
+        match &*kept {
+            Some((known, grew)) if Arc::ptr_eq(known, partition) => Arc::clone(grew),
+            _ => Arc::clone(&kept.insert((Arc::clone(partition), make())).1),
         }
     }
 
@@ -328,7 +380,7 @@ impl Then {
     /// What each thread did, as far as it was heard of.
     #[must_use]
     pub fn threads(&self, session: &Session) -> FxHashMap<ThreadId, threads::OfThread> {
-        threads::of(session, &self.bounds, self.cut.only.as_deref())
+        threads::of(session, &self.bounds, &self.cut)
     }
 
     /// By group, the blocks alive then that were born until `born_until_ns`.
@@ -354,21 +406,30 @@ impl Then {
         old::ages(session, &self.bounds, self.cut.only.as_ref(), born_until_ns / 1000, groups)
     }
 
-    /// By group, the blocks alive then by generation: those born until the first of
+    /// Of sets of groups, the blocks alive then by generation: those born until the first of
     /// `ends_ns`, from then until the next, and after the last.
     #[must_use]
-    pub fn generations(&self, session: &Session, ends_ns: &[u64]) -> Arc<born::Generations> {
+    pub fn generations<'a>(
+        &self,
+        session: &Session,
+        ends_ns: &[u64],
+        sets: impl Iterator<Item = &'a [u32]>,
+    ) -> Vec<Vec<Total>> {
         let ends_us: Vec<u64> = ends_ns.iter().map(|ns| ns / 1000).collect();
-        let make = || Arc::new(born::of(session, &self.bounds, self.cut.only.as_ref(), &ends_us));
-        let Ok(mut kept) = self.born.lock() else { return make() };
-        match &*kept {
-            Some((known, groups)) if *known == ends_us => Arc::clone(groups),
-            _ => {
-                let groups = make();
-                *kept = Some((ends_us, Arc::clone(&groups)));
-                groups
-            }
+        let purpose = Purpose::Generations;
+        if let Some(standing) = session.standing(&self.bounds, &self.cut, purpose, &ends_us) {
+            return born::sums(&|group| standing.of(group), ends_us.len() + 1, sets);
         }
+        let only = self.cut.only.as_ref();
+        let make = || Arc::new(born::of(session, &self.bounds, only, &ends_us));
+        let groups = match self.born.lock() {
+            Err(_) => make(),
+            Ok(mut kept) => match &*kept {
+                Some((known, groups)) if *known == ends_us => Arc::clone(groups),
+                _ => Arc::clone(&kept.insert((ends_us.clone(), make())).1),
+            },
+        };
+        born::sums(&|group| groups.of(group), ends_us.len() + 1, sets)
     }
 
     /// The totals of a callstack.

@@ -3,6 +3,7 @@
 use super::bounds::Bounds;
 use super::by::{By, Classes, Cut};
 use super::only::{Only, Seen};
+use super::standing::Purpose;
 use super::weights::Weights;
 use super::{Session, When};
 use crate::session::estimate::survival::bucket;
@@ -19,11 +20,26 @@ pub fn of(
     born_until_us: u64,
 ) -> Vec<Total> {
     let mut groups = vec![Total::default(); session.book.groups().numbers()];
-    each(session, bounds, only, born_until_us, |group, _, weight| {
-        if let Some(total) = groups.get_mut(group as usize) {
-            total.add(weight);
+    let cut = Cut { by: By::Group, only: only.cloned() };
+    let ends = [born_until_us.min(bounds.end_us)];
+    if let Some(standing) = session.standing(bounds, &cut, Purpose::Old, &ends) {
+        for (of, group) in standing.classes().zip(&mut groups) {
+            *group = of[0];
         }
-    });
+        return groups;
+    }
+    each(
+        session,
+        bounds,
+        only,
+        born_until_us,
+        |_| true,
+        |group, _, weight| {
+            if let Some(total) = groups.get_mut(group as usize) {
+                total.add(weight);
+            }
+        },
+    );
     groups
 }
 
@@ -40,9 +56,12 @@ pub fn ages(
         place_of[*group as usize] = place;
     }
     let mut ages = vec![Ages::default(); groups.len()];
-    each(session, bounds, only, born_until_us, |group, born_us, weight| {
-        let place = place_of.get(group as usize).copied().unwrap_or(u32::MAX);
-        if let Some(ages) = ages.get_mut(place as usize) {
+    let group_of = session.book.group_of();
+    let place = |group: u32| place_of.get(group as usize).copied().unwrap_or(u32::MAX);
+    let wanted =
+        |stack: u32| group_of.get(stack as usize).is_some_and(|group| place(*group) < u32::MAX);
+    each(session, bounds, only, born_until_us, wanted, |group, born_us, weight| {
+        if let Some(ages) = ages.get_mut(place(group) as usize) {
             let age = bucket((bounds.end_us - born_us).saturating_mul(1000));
             ages.add(None, (Turn::Death, age), weight.objects);
         }
@@ -50,12 +69,14 @@ pub fn ages(
     ages
 }
 
-/// Tells each of them: its group, when it was born, and what it stands for.
+/// Tells each of them that is of a wanted callstack: its group, when it was born, and what it
+/// stands for.
 fn each(
     session: &Session,
     bounds: &Bounds,
     only: Option<&Arc<Only>>,
     born_until_us: u64,
+    wanted: impl Fn(u32) -> bool + Copy,
     mut one: impl FnMut(u32, u64, &Weight),
 ) {
     if bounds.when == When::Peak || !bounds.in_use {
@@ -65,13 +86,13 @@ fn each(
     let classes = Classes::of(session, &cut, bounds);
     let mut weights = Weights::new();
     let born = born_until_us.min(bounds.end_us);
-    for life in session.lives.within(0, bounds.end_us, born) {
+    for life in session.lives.of_within(0, bounds.end_us, born, wanted) {
         if let Some(group) = classes.class(&Seen::life(&life)) {
             one(group, life.born_us, weights.of(life.interval, life.size));
         }
     }
-    for (_, block) in session.blocks.iter() {
-        let born_us = block.born_ns / 1000;
+    for (_, block) in session.blocks.of_stacks(wanted) {
+        let born_us = block.born_us();
         if born_us > born {
             continue;
         }

@@ -73,7 +73,7 @@ impl Settled {
     /// Makes those that can be made, going through `most` lives.
     fn go_on(&mut self, session: &Session, bounds: &Bounds, cut: &Cut, most: usize) {
         let by = cut.by;
-        let key = Some((session.lives.rewritten(), session.classes_revision(cut), cut.clone()));
+        let key = Some((session.lives.rewritten(), session.cut_revision(cut), cut.clone()));
         if self.key != key {
             *self = Self { key, ..Self::default() };
         }
@@ -143,6 +143,7 @@ impl Settled {
 #[derive(Debug, Default)]
 pub struct All {
     groups: Settled,
+    stacks: Settled,
     sizes: Settled,
     threads: Settled,
     /// Of some blocks alone: those that were asked about last, of two kinds of classes.
@@ -160,6 +161,7 @@ impl All {
         }
         match cut.by {
             By::Group => &mut self.groups,
+            By::Stack => &mut self.stacks,
             By::Size => &mut self.sizes,
             By::Thread => &mut self.threads,
         }

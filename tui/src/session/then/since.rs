@@ -2,12 +2,13 @@
 //!
 //! Growth is made of blocks that were alive at one end of the time and not at the other. Of
 //! the lives that are over these are the ones that were alive at the moment: once over they
-//! stay so, and sums over them go on where they stopped. All else is among the living.
+//! stay so, and sums over them go on where they stopped. All else is among the living ([`standing`](super::standing)).
 //! Numbers are those of a range until now; but in use and growth are all that is known.
 
 use super::bounds::Bounds;
 use super::by::{Classes, Cut};
 use super::only::Seen;
+use super::standing::Purpose;
 use super::totals::{Grown, Sets};
 use super::weights::Weights;
 use super::{Session, When};
@@ -44,7 +45,7 @@ impl Kept {
         let key = Key {
             from_us: bounds.born_after_us,
             cut: cut.clone(),
-            classes: session.classes_revision(cut),
+            classes: session.cut_revision(cut),
             rewritten: session.lives.rewritten(),
         };
         let mut over = match self.0.iter().position(|over| over.key == key) {
@@ -101,20 +102,17 @@ impl Sets {
             return sets;
         }
         sets.grown.copy_from_slice(session.then.since.borrow_mut().grown(session, bounds, cut));
-        let mut weights = Weights::new();
-        for (_, block) in session.blocks.iter() {
-            let born_us = block.born_ns / 1000;
-            let class = classes.class(&Seen::living(block, bounds));
-            let Some(class) = class.filter(|_| born_us <= bounds.end_us) else { continue };
-            let weight = weights.of(block.interval, block.size);
-            if let Some(in_use) = sets.in_use.get_mut(class as usize) {
-                in_use.add(weight);
+        let ends = [bounds.born_after_us];
+        match session.standing(bounds, cut, Purpose::Growth, &ends) {
+            Some(standing) => {
+                for (of, in_use) in standing.classes().zip(&mut sets.in_use) {
+                    of.iter().for_each(|total| in_use.merge(total));
+                }
+                for (of, grown) in standing.classes().zip(&mut sets.grown) {
+                    grown.gained.merge(&of[1]);
+                }
             }
-            if born_us > bounds.born_after_us
-                && let Some(grown) = sets.grown.get_mut(class as usize)
-            {
-                grown.gained.add(weight);
-            }
+            None => sets.add_living(session, bounds, &classes),
         }
         for in_use in &sets.in_use {
             sets.whole.totals.in_use.merge(in_use);
@@ -123,5 +121,24 @@ impl Sets {
             sets.whole_grown.merge(grown);
         }
         sets
+    }
+
+    /// The living, one by one.
+    pub(super) fn add_living(&mut self, session: &Session, bounds: &Bounds, classes: &Classes) {
+        let mut weights = Weights::new();
+        for (_, block) in session.blocks.iter() {
+            let born_us = block.born_ns / 1000;
+            let class = classes.class(&Seen::living(block, bounds));
+            let Some(class) = class.filter(|_| born_us <= bounds.end_us) else { continue };
+            let weight = weights.of(block.interval, block.size);
+            if let Some(in_use) = self.in_use.get_mut(class as usize) {
+                in_use.add(weight);
+            }
+            if born_us > bounds.born_after_us
+                && let Some(grown) = self.grown.get_mut(class as usize)
+            {
+                grown.gained.add(weight);
+            }
+        }
     }
 }

@@ -1,10 +1,15 @@
 //! What each thread allocated, what of it lives, and who freed the rest.
+//!
+//! At present sums over all lives that are over go on where they stopped, and those of the
+//! living are kept up ([`standing`](super::standing)); what is left is the window of rates.
 
 use super::bounds::Bounds;
+use super::by::{By, Cut};
 use super::only::{Only, Seen};
+use super::standing::Purpose;
 use super::weights::Weights;
 use super::{Session, When};
-use crate::session::lives::End;
+use crate::session::lives::{End, Life, Place};
 use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::ids::ThreadId;
 use heaptop_protocol::totals::Total;
@@ -29,15 +34,28 @@ pub struct OfThread {
 }
 
 impl OfThread {
-    fn add(&mut self, bounds: &Bounds, born_us: u64, alive: bool, weight: &Weight) {
-        if born_us > bounds.born_after_us {
+    fn lives(&mut self, born_after_us: u64, born_us: u64, weight: &Weight) {
+        if born_us > born_after_us {
             self.allocated.add(weight);
         }
+        self.in_use.add(weight);
+    }
+
+    fn over(&mut self, born_after_us: u64, life: &Life, weight: &Weight) {
+        if life.born_us > born_after_us {
+            self.allocated.add(weight);
+        }
+        if matches!(life.end, End::Freed | End::FreedElsewhere) {
+            self.freed.add(weight);
+            if life.end == End::FreedElsewhere {
+                self.freed_elsewhere.add(weight);
+            }
+        }
+    }
+
+    fn window(&mut self, bounds: &Bounds, born_us: u64, weight: &Weight) {
         if born_us > bounds.window_us {
             self.window.add(weight);
-        }
-        if alive {
-            self.in_use.add(weight);
         }
     }
 }
@@ -47,17 +65,121 @@ fn kept(id: ThreadId) -> ThreadId {
     ThreadId(id.0.min(OTHERS.0))
 }
 
+type Threads = FxHashMap<ThreadId, OfThread>;
+
+/// Of all lives that are over, as far as they were gone through: what each thread did with
+/// them, but for the window of rates. Once over they stay so.
+#[derive(Debug, Default)]
+pub struct Over {
+    /// How often lives were rewritten, and since when births are counted.
+    key: (u64, u64),
+    until: Place,
+    threads: Threads,
+}
+
+impl Over {
+    fn go_on(&mut self, session: &Session, bounds: &Bounds) {
+        let key = (session.lives.rewritten(), bounds.born_after_us);
+        if self.key != key {
+            *self = Self { key, ..Self::default() };
+        }
+        let mut weights = Weights::new();
+        let born_after = bounds.born_after_us;
+        loop {
+            let (lives, end) = session.lives.from_place(self.until, usize::MAX);
+            if std::mem::replace(&mut self.until, end) == end {
+                return;
+            }
+            for life in lives.filter(|life| life.ended_us > born_after) {
+                let weight = weights.of(life.interval, life.size);
+                self.threads.entry(kept(life.thread)).or_default().over(born_after, &life, weight);
+            }
+        }
+    }
+}
+
 /// By thread.
-pub fn of(
+pub fn of(session: &Session, bounds: &Bounds, cut: &Cut) -> Threads {
+    if bounds.when == When::Peak || !bounds.in_use {
+        return Threads::default();
+    }
+    let ends = [bounds.born_after_us];
+    let by_thread = Cut { by: By::Thread, only: cut.only.clone() };
+    let standing = session.standing(bounds, &by_thread, Purpose::Growth, &ends);
+    let Some(standing) = standing.filter(|_| matches!(bounds.when, When::At(_))) else {
+        return pass(session, bounds, cut.only.as_deref());
+    };
+    let mut over = session.then.threads.borrow_mut();
+    over.go_on(session, bounds);
+    let mut threads = over.threads.clone();
+    let ids = session.thread_classes();
+    // Who was not told of yet has no class of his own.
+    if standing.of(ids.len() as u32).iter().any(|total| total.n > 0) {
+        add_living(session, bounds, None, &mut threads, false);
+    } else {
+        for (id, of) in ids.iter().zip(standing.classes()).filter(|(_, of)| of[0].n + of[1].n > 0) {
+            let thread = threads.entry(*id).or_default();
+            thread.allocated.merge(&of[1]);
+            of.iter().for_each(|total| thread.in_use.merge(total));
+        }
+    }
+    add_window(session, bounds, &mut threads);
+    threads
+}
+
+/// The living, one by one; what of them is in the window of rates where that is wanted.
+fn add_living(
     session: &Session,
     bounds: &Bounds,
     only: Option<&Only>,
-) -> FxHashMap<ThreadId, OfThread> {
-    let mut threads: FxHashMap<ThreadId, OfThread> = FxHashMap::default();
-    if bounds.when == When::Peak || !bounds.in_use {
-        return threads;
-    }
+    threads: &mut Threads,
+    window: bool,
+) {
     let taken = |one: &Seen| only.is_none_or(|only| only.takes(one, bounds));
+    let mut weights = Weights::new();
+    for (_, block) in session.blocks.iter() {
+        let born_us = block.born_us();
+        if born_us <= bounds.end_us && taken(&Seen::living(block, bounds)) {
+            let weight = weights.of(block.interval, block.size);
+            let thread = threads.entry(kept(block.thread)).or_default();
+            if window {
+                thread.window(bounds, born_us, weight);
+            }
+            thread.lives(bounds.born_after_us, born_us, weight);
+        }
+    }
+}
+
+/// What was born in the window of rates, dead or alive.
+fn add_window(session: &Session, bounds: &Bounds, threads: &mut Threads) {
+    let (from_us, end_us) = (bounds.window_us, bounds.end_us);
+    let mut weights = Weights::new();
+    // Most are of the thread that the one before is of.
+    let (mut last, mut sum) = (OTHERS, Total::default());
+    let mut add = |id: ThreadId, weight: &Weight| {
+        if id != last {
+            if sum.n > 0 {
+                threads.entry(last).or_default().window.merge(&sum);
+            }
+            (last, sum) = (id, Total::default());
+        }
+        sum.add(weight);
+    };
+    for life in session.lives.born_within(from_us, end_us) {
+        add(kept(life.thread), weights.of(life.interval, life.size));
+    }
+    for (_, block) in session.blocks.born(|born| from_us < born && born <= end_us) {
+        add(kept(block.thread), weights.of(block.interval, block.size));
+    }
+    if sum.n > 0 {
+        threads.entry(last).or_default().window.merge(&sum);
+    }
+}
+
+/// The same of any moment, or range.
+pub fn pass(session: &Session, bounds: &Bounds, only: Option<&Only>) -> Threads {
+    let taken = |one: &Seen| only.is_none_or(|only| only.takes(one, bounds));
+    let mut threads = Threads::default();
     let mut weights = Weights::new();
     // Nobody's death before the beginning is counted, and no life that was over by then.
     for life in session.lives.within(0, bounds.born_after_us, bounds.end_us) {
@@ -65,22 +187,14 @@ pub fn of(
             continue;
         }
         let weight = weights.of(life.interval, life.size);
-        let alive = bounds.end_us < life.ended_us;
         let thread = threads.entry(kept(life.thread)).or_default();
-        thread.add(bounds, life.born_us, alive, weight);
-        if !alive && matches!(life.end, End::Freed | End::FreedElsewhere) {
-            thread.freed.add(weight);
-            if life.end == End::FreedElsewhere {
-                thread.freed_elsewhere.add(weight);
-            }
+        thread.window(bounds, life.born_us, weight);
+        if bounds.end_us < life.ended_us {
+            thread.lives(bounds.born_after_us, life.born_us, weight);
+        } else {
+            thread.over(bounds.born_after_us, &life, weight);
         }
     }
-    for (_, block) in session.blocks.iter() {
-        let born_us = block.born_ns / 1000;
-        if born_us <= bounds.end_us && taken(&Seen::living(block, bounds)) {
-            let weight = weights.of(block.interval, block.size);
-            threads.entry(kept(block.thread)).or_default().add(bounds, born_us, true, weight);
-        }
-    }
+    add_living(session, bounds, only, &mut threads, true);
     threads
 }

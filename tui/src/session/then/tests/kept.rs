@@ -158,3 +158,32 @@ fn parts_of_the_present_follow_each_other() {
     f.session.apply(Input::Connection(Connection::Ended("it is".into())));
     assert_eq!(ask(&f), (38, 35, 24.0));
 }
+
+/// The lives of a callsite that is looked at are found once, and go on; also when another one
+/// is looked at, and when callstacks come to it.
+#[test]
+fn lives_of_a_callsite_go_on() {
+    let mut f = Fixture::new(1);
+    let mut stacks = vec![f.stack(&["main", "a"]), f.stack(&["main", "b"])];
+    let node = |f: &Fixture, at: usize| f.session.book().stacks()[at].group();
+    let (a, b) = (node(&f, 0), node(&f, 1));
+    for i in 0..120u64 {
+        let id = f.alloc(stacks[(i * i % stacks.len() as u64) as usize], 1 + i);
+        f.time_ns += MS;
+        f.free(id);
+        if i == 60 {
+            stacks.push(f.stack(&["main", "more", "a"]));
+        }
+        f.report();
+        let session = &f.session;
+        for group in if i % 20 < 15 { vec![a] } else { vec![b, a] } {
+            let group_of = session.book().group_of();
+            let members: Vec<bool> = group_of.iter().map(|of| *of == group).collect();
+            let mine = |stack: u32| members[stack as usize];
+            let want: Vec<_> = session.lives.of_within(0, 0, u64::MAX, mine).collect();
+            assert!(i < 10 || !want.is_empty());
+            let got = session.lives_of(group).expect("there are few");
+            assert_eq!(got[..], want[..], "after {i}");
+        }
+    }
+}

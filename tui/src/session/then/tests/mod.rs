@@ -1,6 +1,7 @@
 //! The past, beside what happened: everything is made anew from the raw events.
 
 mod kept;
+mod standing;
 
 use super::super::fixture::Fixture;
 use super::super::{Connection, Input};

@@ -1,0 +1,167 @@
+//! What is written of a screen, in which format, and into which file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Request, slug, write};
+use crate::cli::escaped;
+use crate::report::{Report, csv, json, text};
+
+/// Most files of one name in a directory: past this an export is refused.
+const MOST_NUMBERS: u32 = 9999;
+
+/// What a screen shows, for exports.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shown {
+    /// Its callstacks.
+    pub request: Request,
+    /// Itself, where it is a table.
+    pub table: Option<Report>,
+}
+
+/// What it can be written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A flamegraph.
+    Svg,
+    /// A line for each callstack.
+    Folded,
+    /// The table, for people.
+    Text,
+    /// The table, for spreadsheets.
+    Csv,
+    /// The table, for programs.
+    Json,
+}
+
+impl Format {
+    /// All of them, in the order of the menu.
+    const ALL: [Self; 5] = [Self::Svg, Self::Folded, Self::Text, Self::Csv, Self::Json];
+
+    /// What the file's name ends with.
+    #[must_use]
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Svg => "svg",
+            Self::Folded => "folded",
+            Self::Text => "txt",
+            Self::Csv => "csv",
+            Self::Json => "json",
+        }
+    }
+
+    /// What it is.
+    #[must_use]
+    pub const fn says(self) -> &'static str {
+        match self {
+            Self::Svg => "a flamegraph, for browsers",
+            Self::Folded => "folded stacks, for flamegraph tools",
+            Self::Text => "the table as text",
+            Self::Csv => "the table for spreadsheets, with intervals",
+            Self::Json => "the table for programs, with intervals",
+        }
+    }
+
+    const fn is_table(self) -> bool {
+        matches!(self, Self::Text | Self::Csv | Self::Json)
+    }
+}
+
+impl Shown {
+    /// What it can be written as.
+    #[must_use]
+    pub fn formats(&self) -> Vec<Format> {
+        let can = |format: &Format| self.table.is_some() || !format.is_table();
+        Format::ALL.into_iter().filter(can).collect()
+    }
+
+    /// The `n`-th proposal for the file's name.
+    #[must_use]
+    pub fn file_name(&self, format: Format, n: u32) -> String {
+        let what = match &self.table {
+            Some(table) if format.is_table() => table.view.name(),
+            _ => slug(self.request.metric),
+        };
+        format!("{}-{what}-{n}.{}", self.request.stem(), format.extension())
+    }
+
+    /// The file's content, or a sentence.
+    pub fn bytes(&self, format: Format) -> Result<Vec<u8>, String> {
+        let stacks = |made: Result<_, super::ExportError>| made.map_err(|e| e.to_string());
+        let mut out = Vec::new();
+        let written = match (format, &self.table) {
+            (Format::Svg, _) => return stacks(self.request.svg()),
+            (Format::Folded, _) => return stacks(self.request.folded()),
+            (_, None) => return Err("this screen has no table".into()),
+            (Format::Text, Some(table)) => text::write(table, text::WIDTH, &mut out),
+            (Format::Csv, Some(table)) => csv::write(table, &mut out),
+            (Format::Json, Some(table)) => json::write(table, escaped, &mut out),
+        };
+        written.map(|()| out).map_err(|error| error.to_string())
+    }
+}
+
+/// Where each format would go in `directory`, as things are there now.
+#[must_use]
+pub fn propose(shown: &Shown, directory: &Path) -> Vec<PathBuf> {
+    let free = |format: Format| {
+        let path = |n| directory.join(shown.file_name(format, n));
+        (1..=MOST_NUMBERS).map(path).find(|path| !path.exists()).unwrap_or_else(|| path(1))
+    };
+    shown.formats().into_iter().map(free).collect()
+}
+
+/// Makes and writes a new file in `directory`; the path, or a sentence.
+pub fn run(shown: &Shown, format: Format, directory: &Path) -> Result<PathBuf, String> {
+    write_new(shown, format, directory, &shown.bytes(format)?)
+}
+
+/// Writes what was made of it into a new file in `directory`; the path, or a sentence.
+pub fn write_new(
+    shown: &Shown,
+    format: Format,
+    directory: &Path,
+    bytes: &[u8],
+) -> Result<PathBuf, String> {
+    for n in 1..=MOST_NUMBERS {
+        let path = directory.join(shown.file_name(format, n));
+        match write(&path, bytes) {
+            Ok(()) => return Ok(path),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(format!("cannot write {}: {e}", path.display())),
+        }
+    }
+    Err(format!("{MOST_NUMBERS} exports of this name are here already: move some away"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::request;
+    use super::*;
+
+    fn shown() -> Shown {
+        Shown { request: request(), table: None }
+    }
+
+    #[test]
+    fn files_stay_in_the_directory_and_are_never_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = run(&shown(), Format::Svg, dir.path()).unwrap();
+        assert_eq!(first, dir.path().join("heaptop-..-or-ders-7-in-use-bytes-1.svg"));
+        std::fs::write(&first, "mine").unwrap();
+        assert_eq!(
+            propose(&shown(), dir.path()),
+            ["2.svg", "1.folded"]
+                .map(|end| dir.path().join(format!("heaptop-..-or-ders-7-in-use-bytes-{end}")))
+        );
+        let second = run(&shown(), Format::Svg, dir.path()).unwrap();
+        assert!(second.ends_with("heaptop-..-or-ders-7-in-use-bytes-2.svg"));
+        assert_eq!(std::fs::read_to_string(&first).unwrap(), "mine");
+    }
+
+    #[test]
+    fn a_missing_directory_is_a_sentence() {
+        let why = run(&shown(), Format::Svg, Path::new("/nonexistent/place")).unwrap_err();
+        assert!(why.starts_with("cannot write /nonexistent/place/heaptop-"), "{why}");
+    }
+}

@@ -1,0 +1,238 @@
+//! Sums of the living that are kept up with each event: no answer about the present needs a
+//! pass over all that lives.
+//!
+//! The living are put together by class and by the *stretch* of time that they were born in.
+//! A stretch ends at a moment; behind the last of them is one more, which has no end. So
+//!
+//! | asked for | stretches |
+//! |---|---|
+//! | growth from a moment on | until the moment, and after it: what was gained |
+//! | what is old | until a moment that moves with time |
+//! | generations | until each of the marks, or of moments that move with time |
+//!
+//! and all of them together are in use. A birth adds to one sum, a death takes from it. Where
+//! moments move, blocks born between the old and the new one move with them, which the
+//! column of births finds ([`Blocks::born`]).
+//!
+//! **Subtracted.** A sum that blocks leave keeps the bounds of their sizes until it is empty,
+//! as those of the agent do ([`Total::sub`]): they err to the safe side.
+//!
+//! **Kept as long as they are asked for.** Sums are made by one pass when they are first asked
+//! for, and again when callstacks came to other groups or the agent has thinned its blocks.
+//! Those that nobody asked for in [`KEPT_NS`] go: events cost nothing for screens that nobody
+//! looks at.
+//!
+//! [`Blocks::born`]: crate::session::blocks::Blocks::born
+
+use super::Session;
+use super::When;
+use super::bounds::Bounds;
+use super::by::{By, Cut, Kind};
+use super::weights::Weights;
+use crate::session::blocks::Block;
+use crate::session::book::Book;
+use heaptop_protocol::estimate::Weight;
+use heaptop_protocol::ids::ThreadId;
+use heaptop_protocol::totals::Total;
+use std::cell::{Ref, RefMut};
+
+/// See the module, in nanoseconds of the target's time.
+const KEPT_NS: u64 = 5_000_000_000;
+/// Most that are kept: of a screen, and of details over it.
+const MOST: usize = 6;
+
+/// What sums are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Growth from a moment on. Of each moment that is asked about there are sums.
+    Growth,
+    /// What is old: one moment, which moves.
+    Old,
+    /// Generations: moments that may move.
+    Generations,
+}
+
+/// A block, as far as sums know it.
+#[derive(Debug, Clone, Copy)]
+pub struct One<'a> {
+    pub stack: u32,
+    pub size: u64,
+    pub thread: ThreadId,
+    pub born_us: u64,
+    pub weight: &'a Weight,
+}
+
+impl<'a> One<'a> {
+    /// A block that stands for `weight`.
+    pub const fn of(block: &Block, weight: &'a Weight) -> Self {
+        let Block { stack, size, thread, .. } = *block;
+        Self { stack, size, thread, born_us: block.born_us(), weight }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Key {
+    purpose: Purpose,
+    by: By,
+    classes: u64,
+    thinned: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Standing {
+    key: Key,
+    classes: Kind,
+    /// Where stretches end, in order.
+    ends_us: Vec<u64>,
+    /// By class and stretch.
+    totals: Vec<Total>,
+    asked_ns: u64,
+}
+
+impl Standing {
+    fn new(session: &Session, key: Key, ends_us: &[u64]) -> Self {
+        let classes = Kind::of(session, key.by);
+        let totals = vec![Total::default(); classes.count(session) * (ends_us.len() + 1)];
+        let ends_us = ends_us.to_vec();
+        let mut made = Self { key, classes, ends_us, totals, asked_ns: session.now_ns };
+        let mut weights = Weights::new();
+        for (_, block) in session.blocks.iter() {
+            let weight = weights.of(block.interval, block.size);
+            made.change(&One::of(block, weight), |total| total.add(weight));
+        }
+        made
+    }
+
+    /// By class, the sums of its blocks in each stretch, the oldest first.
+    pub fn classes(&self) -> impl Iterator<Item = &[Total]> {
+        self.totals.chunks_exact(self.ends_us.len() + 1)
+    }
+
+    /// The same of a class.
+    #[must_use]
+    pub fn of(&self, class: u32) -> &[Total] {
+        let each = self.ends_us.len() + 1;
+        self.totals.get(class as usize * each..(class as usize + 1) * each).unwrap_or_default()
+    }
+
+    /// Changes the sum that a block is in.
+    fn change(&mut self, one: &One<'_>, change: impl FnOnce(&mut Total)) {
+        let Some(class) = self.classes.class(one.stack, one.size, one.thread) else { return };
+        let stretch = self.ends_us.partition_point(|&end| end < one.born_us);
+        let place = class as usize * (self.ends_us.len() + 1) + stretch;
+        if place >= self.totals.len() {
+            let each = self.ends_us.len() + 1;
+            self.totals.resize((class as usize + 1) * each, Total::default());
+        }
+        change(&mut self.totals[place]);
+    }
+
+    /// Stretches end elsewhere.
+    fn move_to(&mut self, session: &Session, ends_us: &[u64]) {
+        let moved: Vec<(u64, u64)> = self
+            .ends_us
+            .iter()
+            .zip(ends_us)
+            .filter(|(old, new)| old != new)
+            .map(|(&old, &new)| (old.min(new), old.max(new)))
+            .collect();
+        let passed = |born_us: u64| moved.iter().any(|&(from, to)| from < born_us && born_us <= to);
+        let mut weights = Weights::new();
+        let mut of: Vec<u64> = std::mem::replace(&mut self.ends_us, ends_us.to_vec());
+        for (_, block) in session.blocks.born(passed) {
+            let born_us = block.born_us();
+            let stretch = |ends: &[u64]| ends.partition_point(|&end| end < born_us);
+            if stretch(&of) != stretch(ends_us) {
+                let weight = weights.of(block.interval, block.size);
+                let one = One::of(block, weight);
+                std::mem::swap(&mut of, &mut self.ends_us);
+                self.change(&one, |total| total.sub(weight));
+                std::mem::swap(&mut of, &mut self.ends_us);
+                self.change(&one, |total| total.add(weight));
+            }
+        }
+    }
+}
+
+/// All that are kept, the last one that was asked for first.
+#[derive(Debug, Default)]
+pub struct Kept(Vec<Standing>);
+
+impl Kept {
+    /// A block is heard of.
+    pub fn birth(&mut self, book: &Book, one: &One<'_>) {
+        for standing in &mut self.0 {
+            standing.classes.fit(book);
+            standing.change(one, |total| total.add(one.weight));
+        }
+    }
+
+    /// A block that was heard of is gone.
+    pub fn end(&mut self, one: &One<'_>) {
+        for standing in &mut self.0 {
+            standing.change(one, |total| total.sub(one.weight));
+        }
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Those that nobody asks for any more go.
+    pub fn forget(&mut self, now_ns: u64) {
+        self.0.retain(|standing| now_ns.saturating_sub(standing.asked_ns) < KEPT_NS);
+    }
+}
+
+impl Session {
+    /// Sums of the living; `ends_us` are in order. `None` where the moment is not the present,
+    /// and of some blocks alone: what they are may change without an event.
+    pub(super) fn standing(
+        &self,
+        bounds: &Bounds,
+        cut: &Cut,
+        purpose: Purpose,
+        ends_us: &[u64],
+    ) -> Option<Ref<'_, Standing>> {
+        let by = cut.by;
+        let present = bounds.in_use
+            && cut.only.is_none()
+            && bounds.when != When::Peak
+            && bounds.end_us == self.now_ns / 1000
+            && self.blocks.latest_us() <= bounds.end_us;
+        if !present {
+            return None;
+        }
+        let key =
+            Key { purpose, by, classes: self.classes_revision(by), thinned: self.blocks.thinned() };
+        let mut kept: RefMut<'_, Kept> = self.then.standing.borrow_mut();
+        let fits = |known: &Standing| {
+            let same = if purpose == Purpose::Growth {
+                known.ends_us == ends_us
+            } else {
+                known.ends_us.len() == ends_us.len()
+            };
+            known.key == key && same
+        };
+        let mut found = match kept.0.iter().position(fits) {
+            Some(at) => kept.0.remove(at),
+            None => Standing::new(self, key, ends_us),
+        };
+        if found.ends_us != ends_us {
+            found.move_to(self, ends_us);
+        }
+        found.asked_ns = self.now_ns;
+        // What stood for another state of the same is of no use any more.
+        kept.0.retain(|known| {
+            let same = (known.key.purpose, known.key.by) == (purpose, by);
+            !same || purpose == Purpose::Growth && known.key == key
+        });
+        kept.0.truncate(MOST - 1);
+        kept.0.insert(0, found);
+        drop(kept);
+        Ref::filter_map(self.then.standing.borrow(), |kept| kept.0.first()).ok()
+    }
+}

@@ -266,7 +266,7 @@ fn promotion_is_the_same_by_lives_and_by_totals() {
         let list = query::promotion(&session, "", When::Now, 1000);
         let rows = list.rows.iter().map(|row| (Some(row.key), &row.figures));
         for (key, figures) in rows.chain([(None, &list.total)]) {
-            let lives = query::survival(&session, key, When::Now).unwrap();
+            let lives = query::survival(&session, key, When::Now, "").unwrap();
             let (Ratio::Interval { value, .. }, Ratio::Interval { value: by_lives, high, .. }) =
                 (figures.promoted, lives.own)
             else {

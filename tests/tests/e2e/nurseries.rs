@@ -38,7 +38,7 @@ fn lives(client: &mut Client, function: &str) -> Survival {
         .find(|row| named(&row.label.function))
         .unwrap_or_else(|| panic!("no row {function}"))
         .key;
-    survival(&client.session, Some(key), When::Now).expect("it is known")
+    survival(&client.session, Some(key), When::Now, "").expect("it is known")
 }
 
 /// Value, low and high.
@@ -90,6 +90,6 @@ fn at_the_configured_nursery_lives_say_what_was_measured() {
         assert_eq!(lives.own_bytes, 2 << 20);
         meet(function, by_lives(lives.at(2 << 20)), measured(lives.own));
     }
-    let all = survival(&client.session, None, When::Now).expect("all are known");
+    let all = survival(&client.session, None, When::Now, "").expect("all are known");
     meet("all", by_lives(all.at(2 << 20)), measured(all.own));
 }

@@ -19,8 +19,8 @@ pub struct Details {
     pub offset: usize,
     /// The time of the target at the last answer, in nanoseconds since the agent's start.
     asked_ns: Option<u64>,
-    /// What moment it was of.
-    was: query::When,
+    /// What moment it was of, and under which filter.
+    was: (query::When, String),
 }
 
 /// They cost a pass over what happened: made anew so often, in nanoseconds.
@@ -56,13 +56,13 @@ impl App {
             return self.say("nothing is allocated right there: details are of callsites".into());
         }
         let details =
-            Details { key, label, answer: None, offset: 0, asked_ns: None, was: query::When::Now };
+            Details { key, label, answer: None, offset: 0, asked_ns: None, was: <_>::default() };
         self.stack.push(Screen::Details(Box::new(details)));
         self.ask(session);
     }
 
     pub(super) fn ask_details(&mut self, session: &Session) {
-        let when = self.question.when;
+        let (when, filter) = (self.question.when, &self.question.filter);
         let shown = self.stack.iter_mut().rev().find(|screen| screen.is_list());
         let Some(Screen::Details(details)) = shown else { return };
         let now = session.now_ns();
@@ -70,12 +70,13 @@ impl App {
         let same = details.answer.as_ref().is_some_and(|answer| {
             when == query::When::Now && details.asked_ns.is_some_and(fresh) && answer.to_ns <= now
         });
-        if same && details.was == when {
+        let was = (when, filter.clone());
+        if same && details.was == was {
             return;
         }
         details.asked_ns = Some(now);
-        details.was = when;
-        let answer = query::details(session, when, details.key).map(Box::new);
+        details.was = was;
+        let answer = query::details(session, when, details.key, filter).map(Box::new);
         if let Some(answer) = &answer {
             details.label = answer.label.clone();
         }

@@ -195,6 +195,8 @@ fn action_name(action: Action) -> String {
         Action::Metric => "metric",
         Action::Invert => "invert",
         Action::Find => "find",
+        Action::NextThread { forward: true } => "next-thread",
+        Action::NextThread { forward: false } => "former-thread",
         Action::NextMatch { forward: true } => "next-match",
         Action::NextMatch { forward: false } => "former-match",
         Action::Freeze => "freeze",

@@ -41,6 +41,11 @@ pub enum Action {
     Back,
     /// Starts typing a filter.
     Filter,
+    /// The blocks of one thread alone.
+    NextThread {
+        /// The next one.
+        forward: bool,
+    },
     /// Sorts by the next column.
     SortColumn,
     /// Turns the order round.
@@ -342,6 +347,7 @@ const ROWS: &[Place] = &[Place::Callsites, Place::Timeline, Place::Promotion];
 const CHOSEN: &[Place] =
     &[Place::Callsites, Place::Callers, Place::Timeline, Place::Promotion, Place::Leaks];
 const LEAKS: &[Place] = &[Place::Leaks];
+const THREADS: &[Place] = &[Place::Threads];
 const GROWING: &[Place] = &[Place::Callsites, Place::Leaks];
 const CLOSELY: &[Place] = &[Place::Details];
 /// What lies below callers and has nothing to come back to.
@@ -381,6 +387,7 @@ use Key::{Code, Control};
 pub const BINDINGS: &[Binding] = bindings! {
     [Code(Enter)] "Enter" "callers" ROWS Drill "who calls the selected callsite";
     [Code(Enter)] "Enter" "details" LEAKS Details "look at the selected callsite closely";
+    [Code(Enter)] "Enter" "callsites" THREADS Drill "the callsites of the selected thread, and of it alone on all screens";
     [Code(Enter)] "Enter" "focus" TREE Drill "make the selected frame the focus";
     [Code(Enter)] "Enter" "callers" SOURCE Drill "who calls what is at the selected line";
     [Code(Enter)] "Enter" "zoom" FLAME Drill "give the selected frame all the width; once more: zoom out";
@@ -396,7 +403,9 @@ pub const BINDINGS: &[Binding] = bindings! {
     [Code(Enter)] "Enter" "write" EXPORT Write "write what is selected; the path is below";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" EXPORT Back "close the menu, and write nothing";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" HELP Back "close the help";
-    [char('/')] "/" "filter" SCREENS Filter "keep rows whose names or callers contain a text";
+    [char('/')] "/" "filter" SCREENS Filter "filter by names, callers, threads, sizes, ages …: see below; Up, Down: those before";
+    [char('>')] ">" "" SCREENS NextThread{forward: true} "the blocks of the next thread alone, on all screens; after the last: of all";
+    [char('<')] "<" "" SCREENS NextThread{forward: false} "those of the one before";
     [char('s')] "s" "sort" SORTED SortColumn "sort by the next column";
     [char('S')] "S" "" SORTED SortDirection "turn the order round";
     [char('t')] "t" "group" SITES Group "group by callsite, function, file, crate or module, size class, thread";
@@ -464,7 +473,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [Control('c')] "^C" "" EVERYWHERE Quit "quit";
 };
 
-/// What the signs on the screens mean; the help ends with it.
+/// What the signs on the screens mean; the help ends with it, behind the filter's predicates.
 pub const LEGEND: &[(&str, &str)] = &[
     ("±9 %", "95 % interval, by its larger half; on a share in points of percent"),
     ("< ≥ ≤", "one-sided bounds, with 95 % confidence"),

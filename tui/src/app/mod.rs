@@ -29,6 +29,7 @@ mod commands;
 pub mod cursor;
 pub mod details;
 pub mod export;
+mod filter;
 pub mod flame;
 pub mod keymap;
 pub mod keys;
@@ -59,6 +60,7 @@ use tui_input::Input;
 
 use crate::calendar::Utc;
 use crate::export::{Format, Shown};
+use crate::query::filter::Wrong;
 use crate::query::{Column, Grouping, Metric, NodeKey, Order, Question, Table, When};
 use crate::session::Connection;
 use crate::session::log::Line;
@@ -176,6 +178,9 @@ pub struct App {
     metric: Metric,
     times: Times,
     prompt: Option<Prompt>,
+    /// What is wrong with the filter that is typed.
+    wrong: Option<Wrong>,
+    history: filter::History,
     wanted: Option<Wanted>,
     /// Commands whose effect is not seen yet.
     asked: Vec<outcome::Asked>,
@@ -266,6 +271,8 @@ impl App {
             metric: Metric::InUseBytes,
             times: Times::default(),
             prompt: None,
+            wrong: None,
+            history: filter::History::default(),
             wanted: None,
             asked: Vec::new(),
             last_asked: 0,

@@ -312,6 +312,7 @@ impl App {
         match self.screen() {
             Screen::Flame(_) => return self.zoom_in(session),
             Screen::Source(_) => return self.drill_line(session),
+            Screen::Threads(_) => return self.go_into_thread(session),
             _ => {}
         }
         let next = match self.screen() {

@@ -36,6 +36,7 @@ pub struct Promotion {
 #[derive(Debug, Clone)]
 struct Lives {
     of: (Option<NodeKey>, When, u64),
+    filter: String,
     /// How many lives there were, and when.
     at: (usize, u64),
     selected: Option<Survival>,
@@ -76,26 +77,27 @@ impl Promotion {
             || answer.first <= places.start && places.end <= answer.first + answer.rows.len()
     }
 
-    fn ask_lives(&mut self, session: &Session, when: When) {
+    fn ask_lives(&mut self, session: &Session, when: When, filter: &str) {
         let of = (self.selected().map(|row| row.key), when, session.book().regrouped());
         let at = (session.lives_over().len(), session.now_ns());
         let fresh = self.lives.as_ref().is_some_and(|lives| {
             let more = at.0.saturating_sub(lives.at.0);
             let soon = at.1.saturating_sub(lives.at.1) < LIVES_NS;
-            lives.of == of && (soon || more <= lives.at.0 / MORE)
+            lives.of == of && lives.filter == filter && (soon || more <= lives.at.0 / MORE)
         });
         if fresh {
             return;
         }
-        let selected = of.0.and_then(|key| query::survival(session, Some(key), when));
+        let selected = of.0.and_then(|key| query::survival(session, Some(key), when, filter));
         // Of another callsite the same is asked that is known of all.
         let recent = |lives: &Lives| at.0.saturating_sub(lives.at.0) <= lives.at.0 / MORE;
-        let held = self.lives.take().filter(|lives| lives.of.1 == of.1 && recent(lives));
+        let held = self.lives.take();
+        let held = held.filter(|l| l.of.1 == of.1 && l.filter == filter && recent(l));
         let (all, at) = match held {
             Some(lives) if lives.of.0 != of.0 => (lives.all, lives.at),
-            _ => (query::survival(session, None, when), at),
+            _ => (query::survival(session, None, when, filter), at),
         };
-        self.lives = Some(Lives { of, at, selected, all });
+        self.lives = Some(Lives { of, filter: filter.to_owned(), at, selected, all });
     }
 }
 
@@ -119,7 +121,7 @@ impl App {
             self.dirty = true;
         }
         if rooms.panel > 0 {
-            p.ask_lives(session, question.when);
+            p.ask_lives(session, question.when, &question.filter);
         }
     }
 
@@ -128,7 +130,7 @@ impl App {
     pub(super) fn place_promotion(&mut self, session: &Session) {
         let rooms = self.rooms();
         let page = usize::from(rooms.body);
-        let when = self.question.when;
+        let (when, filter) = (self.question.when, &self.question.filter);
         let Some(Screen::Promotion(p)) = self.stack.last_mut() else { return };
         let Some(answer) = &p.answer else { return };
         p.cursor.place(answer.len, page);
@@ -137,7 +139,7 @@ impl App {
         }
         let shown = p.lives.as_ref().map(|lives| lives.of.0);
         if rooms.panel > 0 && shown != Some(p.selected().map(|row| row.key)) {
-            p.ask_lives(session, when);
+            p.ask_lives(session, when, filter);
             self.dirty = true;
         }
     }

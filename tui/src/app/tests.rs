@@ -1,5 +1,7 @@
 //! What keys do, without a screen.
 
+mod filters;
+
 use super::*;
 use crate::query::Direction;
 use crate::session::Session;

@@ -140,9 +140,7 @@ impl App {
             });
         if !fresh {
             t.asked = Some((when, now, question.filter.clone()));
-            let text = question.filter.to_lowercase();
-            let mut rows = query::threads(session, when);
-            rows.retain(|row| text.is_empty() || thread_name(row).to_lowercase().contains(&text));
+            let rows = query::threads(session, when, &question.filter);
             let before = t.rows.replace(rows);
             t.order();
             self.dirty |= t.rows != before;

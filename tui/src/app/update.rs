@@ -9,11 +9,10 @@ use super::keys::{Action, TimeKey};
 use super::time::{Span, Times};
 use super::{App, Effect, Message, Prompt, Reading, Screen, Typed};
 use crate::export;
+use crate::query::filter::LONGEST;
 use crate::query::{Column, Direction, Grouping, Metric, Order, Sorted, When};
 use crate::session::Session;
 
-/// Longest filter that is taken, in characters.
-const LONGEST_FILTER: usize = 200;
 /// What `m` goes through.
 const METRICS: [Metric; 6] = [
     Metric::InUseBytes,
@@ -49,7 +48,7 @@ impl App {
             }
             Message::Paste(pasted) => {
                 if let Some(prompt) = &mut self.prompt {
-                    let room = LONGEST_FILTER.saturating_sub(prompt.input.value().chars().count());
+                    let room = LONGEST.saturating_sub(prompt.input.value().chars().count());
                     for c in pasted.chars().filter(|c| !c.is_control()).take(room) {
                         prompt.input.handle(InputRequest::InsertChar(c));
                     }
@@ -154,11 +153,6 @@ impl App {
             Action::Right => self.sideways(true, session),
             Action::Drill => self.drill(session),
             Action::Back => self.back(session),
-            Action::Filter => {
-                let before = self.question.filter.clone();
-                self.prompt =
-                    Some(Prompt { input: Input::new(before.clone()), kind: Typed::Filter(before) });
-            }
             Action::Mark => {
                 if self.can_tell(session) {
                     self.prompt = Some(Prompt { input: Input::default(), kind: Typed::Mark });
@@ -214,6 +208,8 @@ impl App {
             | Action::GrowthBase
             | Action::Details
             | Action::Automatic
+            | Action::Filter
+            | Action::NextThread { .. }
             | Action::Limit => self.act_on_rows(action, session),
         }
         Vec::new()
@@ -271,6 +267,8 @@ impl App {
             Action::GrowthBase => self.next_growth_base(session),
             Action::Details => self.open_details(session),
             Action::Automatic => self.next_period(session),
+            Action::Filter => self.type_filter(),
+            Action::NextThread { forward } => self.next_thread(forward, session),
             Action::Limit => {
                 self.prompt = Some(Prompt { input: Input::default(), kind: Typed::Limit });
             }
@@ -419,13 +417,15 @@ impl App {
                 match kind {
                     Typed::Mark => return self.mark(input.value(), session),
                     Typed::Limit => self.set_limit(input.value()),
-                    Typed::Filter(_) | Typed::Find(_) => {}
+                    Typed::Filter(_) => self.keep_filter(),
+                    Typed::Find(_) => {}
                 }
             }
             KeyCode::Esc => {
                 let Some(Prompt { kind, .. }) = self.prompt.take() else { return Vec::new() };
                 match kind {
                     Typed::Filter(before) => {
+                        self.wrong = None;
                         self.question.filter = before;
                         self.ask(session);
                     }
@@ -433,9 +433,10 @@ impl App {
                     Typed::Mark | Typed::Limit => {}
                 }
             }
-            KeyCode::Char(_)
-                if !control && prompt.input.value().chars().count() >= LONGEST_FILTER => {}
+            KeyCode::Char(_) if !control && prompt.input.value().chars().count() >= LONGEST => {}
+            code if self.recall(code, session) => {}
             _ => {
+                let Some(prompt) = &mut self.prompt else { return Vec::new() };
                 prompt.input.handle_event(&Event::Key(key));
                 self.filter_typed(session);
             }
@@ -444,14 +445,13 @@ impl App {
     }
 
     /// A filter, and what is looked for, work while they are typed.
-    fn filter_typed(&mut self, session: &Session) {
+    pub(super) fn filter_typed(&mut self, session: &Session) {
         self.dirty = true;
         if let Some(prompt) = &self.prompt
             && matches!(prompt.kind, Typed::Filter(_))
-            && prompt.input.value() != self.question.filter
         {
-            self.question.filter = prompt.input.value().to_owned();
-            self.ask(session);
+            let typed = prompt.input.value().to_owned();
+            self.filter_is(&typed, session);
         }
         if let Some(Prompt { input, kind: Typed::Find(_) }) = &self.prompt {
             let text = input.value().to_owned();

@@ -22,8 +22,8 @@ pub(super) struct Export {
     /// Callstacks through this function alone; again for the one that calls it.
     #[arg(long, value_name = "FUNCTION")]
     pub(super) focus: Vec<String>,
-    /// Callstacks whose callsite, file or callers contain this.
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    /// What the screen's filter would take, such as 'via:parse size>4K': see the help there.
+    #[arg(long, value_name = "FILTER", default_value = "")]
     pub(super) filter: String,
     /// Where to; - is standard output. Without: a new file here.
     #[arg(short, long, value_name = "OUT")]

@@ -23,6 +23,7 @@ pub(super) enum Picture {
 pub(super) fn run(export: &Export, picture: Picture) -> Result<(), Failure> {
     let session = load(&export.source)?;
     let when = export.moment.when(&session)?;
+    super::understood(&session, &export.filter)?;
     let focus = views::focus(&session, &export.focus).map_err(Failure::Usage)?;
     let request = Request::of(
         &session,

@@ -13,6 +13,7 @@ use super::Failure;
 use crate::app::keymap;
 use crate::app::keys::{BINDINGS, Binding, LEGEND, SCREENS, TABS};
 use crate::config::{self, Config};
+use crate::query::filter::PREDICATES;
 
 /// Writes the page.
 pub(super) fn print(command: &Command, out: &mut impl Write) -> Result<(), Failure> {
@@ -31,7 +32,7 @@ fn page_of(command: &Command, out: &mut Vec<u8>) -> Result<(), Failure> {
     man.render_synopsis_section(out)?;
     man.render_description_section(out)?;
     man.render_options_section(out)?;
-    for part in [commands(&command), keys(), signs(), configuration(), ends()] {
+    for part in [commands(&command), keys(), filters(), signs(), configuration(), ends()] {
         part.to_writer(out)?;
     }
     Ok(())
@@ -106,6 +107,18 @@ fn places(binding: &Binding) -> String {
     }
     let names: Vec<&str> = binding.places.iter().map(|place| place.name()).collect();
     format!(" ({})", names.join(", "))
+}
+
+fn filters() -> Roff {
+    let mut roff = Roff::new();
+    roff.control("SH", ["FILTERS"]);
+    roff.text([roman("Words with spaces between, which must all hold.")]);
+    for predicate in PREDICATES {
+        roff.control("TP", []);
+        roff.text([bold(predicate.shown)]);
+        roff.text([roman(predicate.says)]);
+    }
+    roff
 }
 
 fn signs() -> Roff {
@@ -199,6 +212,9 @@ mod tests {
         }
         for binding in BINDINGS {
             assert!(page.contains(binding.says), "{}", binding.says);
+        }
+        for predicate in PREDICATES {
+            assert!(page.contains(predicate.says), "{}", predicate.shown);
         }
         for (sign, says) in LEGEND {
             assert!(page.contains(says), "{sign} {says}");

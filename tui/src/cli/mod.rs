@@ -17,10 +17,9 @@ mod pick;
 mod record;
 mod report;
 mod seal;
-mod size;
-mod times;
+
+pub(crate) use crate::size::bytes;
 pub(crate) use list::escaped;
-pub(crate) use size::bytes;
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal, Write};
@@ -32,6 +31,9 @@ use heaptop_protocol::estimate::Interval;
 
 use crate::config::Coloured;
 use crate::proof::{self, Plan, ProofError};
+use crate::query::filter;
+use crate::session::Session;
+use crate::size;
 use crate::source::Link;
 use crate::source::demo::Demo;
 use crate::source::discover::{Survey, survey};
@@ -290,6 +292,12 @@ fn shown(ended: anyhow::Result<Ended>) -> Result<(), Failure> {
         Ok(Ended::TerminalGone) => Err(Failure::Signal(signal_hook::consts::SIGHUP)),
         Err(error) => Err(Failure::Failed(format!("{error:#}"))),
     }
+}
+
+/// Whether a filter says something in a session; else where it does not.
+fn understood(session: &Session, filter: &str) -> Result<(), Failure> {
+    filter::check(session, filter)
+        .map_err(|wrong| Failure::Usage(format!("--filter: {}", wrong.shown(filter))))
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use std::io::{self, IsTerminal, Write};
 use clap::{Args, ValueEnum};
 
 use super::load::load;
-use super::times::{self, Range, Time};
 use super::{Failure, list};
 use crate::query::{Grouping, Metric, When};
 use crate::report::{self, Asked, View, csv, json, text, views};
 use crate::session::{Connection, Session};
 use crate::system::Memory;
+use crate::times::{self, Range, Time};
 
 /// Prints a table of a recording, or of a running target.
 ///
@@ -32,8 +32,8 @@ pub(super) struct Report {
     /// Callers of this function; again for the one that calls it.
     #[arg(long, value_name = "FUNCTION")]
     focus: Vec<String>,
-    /// Rows whose callsite, file or callers contain this.
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    /// What the screen's filter would take, such as 'via:parse size>4K': see the help there.
+    #[arg(long, value_name = "FILTER", default_value = "")]
     filter: String,
     /// What a row of the callsites is.
     #[arg(long, value_enum, default_value_t = Group::Callsite, value_name = "GROUP")]
@@ -170,6 +170,10 @@ impl Report {
             return Err(Failure::Usage("--limit is for --view leaks".into()));
         }
         let session = load(&self.source)?;
+        // Phases and marks are no callstacks: their names are looked for.
+        if self.view != View::Course {
+            super::understood(&session, &self.filter)?;
+        }
         let asked = Asked {
             view: self.view,
             metric: self.moment.metric(),

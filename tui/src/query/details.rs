@@ -10,14 +10,17 @@
 //! is: more work, blocks that stay longer, or larger ones. A factor has moved if its two
 //! intervals do not touch.
 
+use super::filter::{Selection, thread_name};
 use super::grown::{Grown, grown};
-use super::numbers::Numbers;
+use super::numbers::{Numbers, Part};
 use super::{Figures, Label, NodeKey, Question, When};
 use crate::session::blocks::Block;
 use crate::session::estimate::{self, Sight, family};
 use crate::session::figures::{Change, Estimate, Ratio};
 use crate::session::lives::{End, Life};
+use crate::session::then::bounds::Bounds;
 use crate::session::then::by::size_class;
+use crate::session::then::only::Seen;
 use crate::session::{Session, estimate::survival};
 use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::event::Cause;
@@ -214,14 +217,15 @@ struct Sums {
     deaths: u64,
 }
 
-/// One callsite closely; `None` where it has no callstacks, or nothing is known of the
-/// moment.
+/// One callsite closely, as far as `filter` takes it; `None` where it has no callstacks, or
+/// nothing is known of the moment.
 #[must_use]
-pub fn details(session: &Session, when: When, key: NodeKey) -> Option<Details> {
+pub fn details(session: &Session, when: When, key: NodeKey, filter: &str) -> Option<Details> {
+    let selection = Selection::of(session, filter);
     let book = session.book();
     let group = book.groups().at(book.node(key)?)?;
     let node = &book.nodes()[book.groups().group(group).callsite() as usize];
-    let (since, now) = session.span()?;
+    let (since, now) = session.span().filter(|_| session.knows_in_use())?;
     let (from, to) = match when.until(now) {
         When::Now => (since, now),
         When::At(at) => (since, at),
@@ -232,7 +236,7 @@ pub fn details(session: &Session, when: When, key: NodeKey) -> Option<Details> {
         return None;
     }
     let question = Question { when, growth_from_ns: Some(from), ..Question::default() };
-    let numbers = Numbers::ask(session, &question);
+    let numbers = Numbers::ask(session, &question, &selection);
     let mut table = survival::Table::default();
     let row = super::rows::Rows::of(session, super::Grouping::Callsite);
     let lived = numbers.lived(&row, group, true, &mut table);
@@ -250,13 +254,18 @@ pub fn details(session: &Session, when: When, key: NodeKey) -> Option<Details> {
     let members: Vec<bool> = {
         let mut members = vec![false; book.stacks().len()];
         for &stack in book.groups().group(group).stacks() {
-            members[stack as usize] = true;
+            members[stack as usize] = selection.takes(stack);
         }
         members
     };
     let times = [from / 1000, middle / 1000, to / 1000];
-    let (sums, living, blocks_len) = blocks(session, group, &members, times);
-    let sight = numbers.sight(super::numbers::Part::InUse)?;
+    let only = numbers.only();
+    let at = session.bounds(when);
+    let chosen = |one: &Seen| only.as_ref().is_none_or(|only| only.takes(one, &at));
+    let (sums, living, blocks_len) = blocks(session, group, &members, times, (&at, &chosen));
+    // Of blocks that are over by choice nothing is in use, and how they were sampled is known.
+    let sight = numbers.sight(Part::InUse).or_else(|| numbers.sight(Part::Allocated));
+    let sight = sight.or_else(|| numbers.sight(Part::Rates))?;
     // What is told of survivors alone says nothing of all that were born.
     let lives = session.knows_lives();
     let share = |part, whole| if lives { estimate::share(part, whole) } else { Ratio::Unknown };
@@ -270,8 +279,8 @@ pub fn details(session: &Session, when: When, key: NodeKey) -> Option<Details> {
     Some(Details {
         key,
         label: node.label.clone(),
-        stacks: stacks(session, &numbers, group, sight),
-        stacks_len: book.groups().group(group).stacks().len(),
+        stacks: stacks(session, &numbers, group, &selection),
+        stacks_len: members.iter().filter(|mine| **mine).count(),
         sizes: sums.sizes(sight),
         threads: sums.threads(session),
         ages: if lives { sums.ages() } else { Vec::new() },
@@ -306,10 +315,14 @@ fn blocks<'a>(
     group: u32,
     members: &[bool],
     times: [u64; 3],
+    (at, chosen): (&Bounds, &impl Fn(&Seen) -> bool),
 ) -> (Sums, Vec<(BlockId, &'a Block)>, usize) {
     let mine = |stack: u32| members.get(stack as usize).is_some_and(|mine| *mine);
     let mut sums = Sums::default();
     let mut add = |life: &Life| {
+        if !mine(life.stack) || !chosen(&Seen::life(life)) {
+            return;
+        }
         let w = life.weight();
         let one = One {
             born_us: life.born_us,
@@ -330,7 +343,7 @@ fn blocks<'a>(
             }
         }
     };
-    match session.lives_of(group, members) {
+    match session.lives_of(group) {
         Some(lives) => {
             let within = |l: &&Life| l.ended_us > times[0] && l.born_us <= times[2];
             lives.iter().filter(within).for_each(add);
@@ -343,7 +356,7 @@ fn blocks<'a>(
     let mut living: Vec<(BlockId, &Block)> = Vec::new();
     for (id, block) in session.live_blocks_of(mine) {
         let born_us = block.born_ns / 1000;
-        if born_us > times[2] {
+        if born_us > times[2] || !chosen(&Seen::living(block, at)) {
             continue;
         }
         let one = One {
@@ -432,16 +445,16 @@ impl Sums {
     }
 }
 
-fn thread_name(session: &Session, id: ThreadId) -> String {
-    match session.threads().get(&id) {
-        Some(thread) if !thread.name.is_empty() => thread.name.clone(),
-        _ => format!("(thread {})", id.0),
-    }
-}
-
-fn stacks(session: &Session, numbers: &Numbers<'_>, group: u32, sight: Sight) -> Vec<DetailStack> {
+fn stacks(
+    session: &Session,
+    numbers: &Numbers<'_>,
+    group: u32,
+    selection: &Selection,
+) -> Vec<DetailStack> {
+    let sight = numbers.sight(Part::InUse);
     let book = session.book();
     let mut stacks: Vec<u32> = book.groups().group(group).stacks().to_vec();
+    stacks.retain(|&stack| selection.takes(stack));
     let size = |stack: u32| numbers.stack(stack).in_use.bytes.sum.max(0.0).to_bits();
     stacks.sort_unstable_by_key(|&stack| (Reverse(size(stack)), stack));
     stacks.truncate(MOST_STACKS);
@@ -450,7 +463,9 @@ fn stacks(session: &Session, numbers: &Numbers<'_>, group: u32, sight: Sight) ->
         .into_iter()
         .map(|stack| DetailStack {
             frames: book.stacks()[stack as usize].path.iter().rev().map(label).collect(),
-            in_use_bytes: estimate::bytes(&numbers.stack(stack).in_use, sight),
+            in_use_bytes: sight.map_or(Estimate::Unknown, |sight| {
+                estimate::bytes(&numbers.stack(stack).in_use, sight)
+            }),
         })
         .collect()
 }

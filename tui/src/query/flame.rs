@@ -11,16 +11,17 @@
 //! Beside any width each frame can say by how much it grew since, with evidence where the
 //! chance that even one of the frames that are said to have grown has not is 5 % at most.
 
+use super::filter::Selection;
 use super::grow::{Grower, Measure, step};
 use super::numbers::Numbers;
-use super::select::Filter;
+use super::select::Found;
 use super::tree::{Pick, all_label};
 use super::{Branch, Direction, Label, Metric, Node, NodeKey, When};
 use crate::session::Session;
 use crate::session::estimate::{change, family};
 use crate::session::figures::{Change, Estimate};
 use crate::session::then::Then;
-use crate::session::then::by::By;
+use crate::session::then::by::{By, Cut};
 use heaptop_protocol::totals::Total;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -87,19 +88,19 @@ pub struct Above {
 pub fn flame(session: &Session, question: &FlameQuestion<'_>) -> Option<Flame> {
     let FlameQuestion { when, zoom, .. } = *question;
     let book = session.book();
-    let numbers = Numbers::of(session, when);
-    let gained = growth(session, when, question.gained_from_ns);
+    let selection = Selection::of(session, question.filter);
+    let numbers = Numbers::by_stack(session, when, &selection);
+    let gained = growth(session, when, question.gained_from_ns, &selection);
     let measure = measure(question, gained.as_deref())?;
     let total = |stack: u32| measure.total(&numbers, stack);
-    let filter = Filter::new(book, question.filter);
-    let search = Filter::new(book, question.search);
+    let search = Found::new(book, question.search);
     let wanted = nodes(session, zoom)?;
     let mut levels = vec![Total::default(); zoom.len()];
     let mut whole = Total::default();
     let mut found = Total::default();
     let mut picks = Vec::new();
-    for stack in (0..book.stacks().len() as u32).filter(|&stack| filter.takes(stack)) {
-        let path = &book.stacks()[stack as usize].path;
+    for stack in (0..book.stacks().len() as u32).filter(|&stack| selection.takes(stack)) {
+        let path = selection.path(stack, &book.stacks()[stack as usize]);
         let common = path.iter().zip(&wanted).take_while(|(a, b)| a == b).count();
         if !zoom.is_empty() {
             let total = total(stack);
@@ -107,7 +108,7 @@ pub fn flame(session: &Session, question: &FlameQuestion<'_>) -> Option<Flame> {
         }
         if common == zoom.len() {
             picks.push(Pick { stack, cursor: (zoom.len() as u32).wrapping_sub(1) });
-            if !question.search.is_empty() && search.takes(stack) {
+            if !question.search.is_empty() && search.has(stack) {
                 found.merge(&total(stack));
             }
         }
@@ -120,7 +121,7 @@ pub fn flame(session: &Session, question: &FlameQuestion<'_>) -> Option<Flame> {
     }
     let columns = f64::from(question.columns.max(1));
     let mut open = |branch: Branch| branch.depth == 0 || branch.share * columns >= 0.5;
-    let grower = Grower::new(&numbers, Direction::Callees, measure, &picks);
+    let grower = Grower::new(&numbers, Direction::Callees, measure, &picks, &selection);
     let root = grower.grow(zoom.last().copied(), &mut open);
     let part = |of: f64, whole: f64| if whole > 0.0 { (of / whole).clamp(0.0, 1.0) } else { 0.0 };
     let inside = picks.iter().map(|pick| measure.value(&total(pick.stack))).sum::<f64>();
@@ -132,22 +133,26 @@ pub fn flame(session: &Session, question: &FlameQuestion<'_>) -> Option<Flame> {
         .map(|(label, total)| Above { label, cum: measure.estimate(&numbers, total) })
         .collect();
     let matched = (!question.search.is_empty()).then(|| part(measure.value(&found), inside));
-    let grown = match growth(session, when, question.growth_from_ns) {
-        Some(then) => grown(session, &then, &root, &picks),
+    let grown = match growth(session, when, question.growth_from_ns, &selection) {
+        Some(then) => grown(session, &then, &root, &picks, &selection),
         None => FxHashMap::default(),
     };
     Some(Flame { above, root, share, matched, grown })
 }
 
 /// What was gained and lost from a moment on, by callstack; `None` where that is not known.
-fn growth(session: &Session, when: When, from_ns: Option<u64>) -> Option<Arc<Then>> {
+fn growth(
+    session: &Session,
+    when: When,
+    from_ns: Option<u64>,
+    selection: &Selection,
+) -> Option<Arc<Then>> {
+    let cut = Cut { by: By::Stack, ..selection.by_stack() };
     let from_ns = from_ns?;
     let then = match when {
-        When::Now => Some(session.lately(Some(from_ns), By::Stack)),
-        When::At(to_ns) if from_ns < to_ns => {
-            session.then_by(When::Range { from_ns, to_ns }, By::Stack)
-        }
-        When::Range { .. } => session.then_by(when, By::Stack),
+        When::Now => Some(session.lately(Some(from_ns), &cut)),
+        When::At(to_ns) if from_ns < to_ns => session.then_by(When::Range { from_ns, to_ns }, &cut),
+        When::Range { .. } => session.then_by(when, &cut),
         When::At(_) | When::Peak => None,
     };
     then.filter(|then| then.growth().is_some())
@@ -166,7 +171,13 @@ const fn measure<'a>(
 }
 
 /// By how much each frame of a tree grew.
-fn grown(session: &Session, then: &Then, root: &Node, picks: &[Pick]) -> FxHashMap<u64, Grown> {
+fn grown(
+    session: &Session,
+    then: &Then,
+    root: &Node,
+    picks: &[Pick],
+    selection: &Selection,
+) -> FxHashMap<u64, Grown> {
     fn list(node: &Node, places: &mut FxHashMap<u64, usize>) {
         // What was put together is no frame of its own.
         if node.key != NodeKey::SMALLER {
@@ -183,7 +194,7 @@ fn grown(session: &Session, then: &Then, root: &Node, picks: &[Pick]) -> FxHashM
         if gained.n + lost.n == 0 {
             continue;
         }
-        let path = &book.stacks()[pick.stack as usize].path;
+        let path = selection.path(pick.stack, &book.stacks()[pick.stack as usize]);
         let mut at = root.path;
         let mut cursor = pick.cursor;
         while let Some(&place) = places.get(&at) {
@@ -216,25 +227,25 @@ pub fn flame_stacks(
 ) -> (Weighed, Estimate, Option<Weighed>) {
     let FlameQuestion { when, zoom, .. } = *question;
     let nothing = (Vec::new(), Estimate::Unknown, None);
-    let gained = growth(session, when, question.gained_from_ns);
-    let Some(measure) = measure(question, gained.as_deref()) else { return nothing };
     let book = session.book();
-    let numbers = Numbers::of(session, when);
-    let filter = Filter::new(book, question.filter);
+    let selection = Selection::of(session, question.filter);
+    let numbers = Numbers::by_stack(session, when, &selection);
     let Some(wanted) = nodes(session, zoom) else { return nothing };
-    let compared = growth(session, when, question.growth_from_ns)
+    let gained = growth(session, when, question.gained_from_ns, &selection);
+    let Some(measure) = measure(question, gained.as_deref()) else { return nothing };
+    let compared = growth(session, when, question.growth_from_ns, &selection)
         .filter(|_| matches!(measure, Measure::Metric(Metric::InUseBytes)));
     let mut sum = Total::default();
     let (mut taken, mut before) = (Vec::new(), Vec::new());
-    for stack in (0..book.stacks().len() as u32).filter(|&stack| filter.takes(stack)) {
-        let path = &book.stacks()[stack as usize].path;
+    for stack in (0..book.stacks().len() as u32).filter(|&stack| selection.takes(stack)) {
+        let path = selection.path(stack, &book.stacks()[stack as usize]);
         if path.starts_with(&wanted) {
             let total = measure.total(&numbers, stack);
             sum.merge(&total);
             let value = measure.value(&total);
-            taken.push((&**path, value));
+            taken.push((path, value));
             if let Some((gained, lost)) = compared.as_ref().and_then(|t| t.group_growth(stack)) {
-                before.push((&**path, (value - gained.bytes.sum + lost.bytes.sum).max(0.0)));
+                before.push((path, (value - gained.bytes.sum + lost.bytes.sum).max(0.0)));
             }
         }
     }

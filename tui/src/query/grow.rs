@@ -7,6 +7,7 @@
 //! Bounds: 64 levels; past 10,000 nodes, what is under a thousandth of the root
 //! is put together as `(N smaller)`.
 
+use super::filter::Selection;
 use super::numbers::Numbers;
 use super::sums::{estimate_of, of_metric, value};
 use super::tree::{Branch, Pick, all_label};
@@ -100,10 +101,11 @@ impl<'a> Grower<'a> {
         direction: Direction,
         measure: Measure<'a>,
         picks: &[Pick],
+        selection: &'a Selection,
     ) -> Self {
         let session = numbers.session();
         let chosen = |pick: &Pick| Chosen {
-            path: &session.book().stacks()[pick.stack as usize].path,
+            path: selection.path(pick.stack, &session.book().stacks()[pick.stack as usize]),
             total: measure.total(numbers, pick.stack),
         };
         Self {

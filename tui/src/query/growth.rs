@@ -1,6 +1,6 @@
 //! Which callsites grew over a stretch of time, and which of them with evidence.
 
-use super::select::Filter;
+use super::filter::Selection;
 use super::{Label, NodeKey, When};
 use crate::session::figures::{Change, Estimate};
 use crate::session::{Session, estimate};
@@ -41,9 +41,10 @@ pub struct Growth {
 pub fn growth(session: &Session, from_ns: u64, to_ns: u64, filter: &str) -> Option<Growth> {
     let range = When::Range { from_ns, to_ns }.until(session.now_ns());
     let When::Range { from_ns, to_ns } = range else { return None };
-    let then = session.then(range)?;
+    let selection = Selection::of(session, filter);
+    let then = session.then_by(range, &selection.by_group())?;
     let sight = then.sight_of_growth();
-    let (book, filter) = (session.book(), Filter::new(session.book(), filter));
+    let book = session.book();
     // A callsite without a sample in either set says nothing, and needs no share of the
     // error.
     let changed: Vec<u32> = book
@@ -60,7 +61,7 @@ pub fn growth(session: &Session, from_ns: u64, to_ns: u64, filter: &str) -> Opti
     for &group in &changed {
         let grew = grew.get(group as usize).is_some_and(|grew| *grew);
         let of = book.groups().group(group);
-        if !of.stacks().iter().any(|&stack| filter.takes(stack)) {
+        if !selection.takes_any_of(group) {
             continue;
         }
         let Some((gained, lost)) = sets(group) else { continue };

@@ -1,5 +1,6 @@
 //! What rows are ordered by, as one number: smaller ones come first.
 
+use super::filter::Selection;
 use super::numbers::{Numbers, Part};
 use super::rows::Rows;
 use super::{Column, Question};
@@ -23,12 +24,17 @@ pub struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    pub fn new(numbers: &'a Numbers<'a>, rows: &'a Rows<'a>, question: &Question) -> Self {
+    pub fn new(
+        numbers: &'a Numbers<'a>,
+        rows: &'a Rows<'a>,
+        question: &Question,
+        selection: &Selection,
+    ) -> Self {
         let (mut lately, mut growth, mut cum) = (Vec::new(), None, Vec::new());
         match question.sort {
             Column::AllocatedRate | Column::ObjectRate => lately = numbers.windows(),
             Column::Trend => growth = numbers.trends(),
-            Column::Cum => cum = through(numbers, rows),
+            Column::Cum => cum = through(numbers, rows, selection),
             _ => {}
         }
         Self {
@@ -134,11 +140,14 @@ impl<'a> Keys<'a> {
 }
 
 /// By row, the bytes in use that go through functions; empty where rows are none.
-fn through(numbers: &Numbers<'_>, rows: &Rows<'_>) -> Vec<f64> {
+fn through(numbers: &Numbers<'_>, rows: &Rows<'_>, selection: &Selection) -> Vec<f64> {
     let Some(functions) = rows.functions() else { return Vec::new() };
     let book = numbers.session().book();
     let values: Vec<f64> = (0..book.stacks().len() as u32)
-        .map(|stack| numbers.stack(stack).in_use.bytes.sum)
+        .map(|stack| {
+            let taken = selection.takes(stack);
+            if taken { numbers.stack(stack).in_use.bytes.sum } else { 0.0 }
+        })
         .collect();
     let of_class = |class| -> f64 {
         functions.through(book, class).iter().map(|&stack| values[stack as usize]).sum()

@@ -8,12 +8,11 @@
 //! Of many callsites figures are made for those that are shown, as in [`super::table`]. The
 //! present is made anew once a second.
 
-use super::select::Filter;
+use super::filter::Selection;
 use super::{Label, NodeKey, Sorted, When};
 use crate::session::estimate::{change, family, survival::Table};
 use crate::session::figures::{Change, Estimate, Lifetime};
 use crate::session::then::Then;
-use crate::session::then::by::By;
 use crate::session::{Session, estimate};
 use heaptop_protocol::message::Mark;
 use heaptop_protocol::totals::Total;
@@ -182,19 +181,23 @@ impl<'a> LeakList<'a> {
     ) -> Option<Self> {
         let (since, _) = session.span().filter(|_| session.knows_in_use())?;
         let from = from_ns.unwrap_or(since).max(since);
+        let selection = Selection::of(session, filter);
+        let cut = selection.by_group();
         let then = match when.until(session.now_ns()) {
-            When::Now => session.lately(Some(from), By::Group),
-            When::At(at) => session.then(When::Range { from_ns: from.min(at), to_ns: at })?,
-            range @ When::Range { .. } => session.then(range)?,
+            When::Now => session.lately(Some(from), &cut),
+            When::At(at) => {
+                session.then_by(When::Range { from_ns: from.min(at), to_ns: at }, &cut)?
+            }
+            range @ When::Range { .. } => session.then_by(range, &cut)?,
             When::Peak => return None,
         };
         let (from, to) = then.range()?;
-        if !then.knows_in_use() || to < since {
+        if to < since {
             return None;
         }
         let older_than_ns = (to - since) / 10;
         let generations = generations(session, since, to);
-        let (book, filter) = (session.book(), Filter::new(session.book(), filter));
+        let book = session.book();
         let (old, grew) = (then.old(session, to - older_than_ns), then.grew());
         let ends: Vec<u64> = generations.iter().skip(1).map(|g| g.from_ns).collect();
         let all: Vec<u32> = (0..book.groups().numbers() as u32).collect();
@@ -217,7 +220,7 @@ impl<'a> LeakList<'a> {
                 });
                 let grew = grew.get(at as usize).is_some_and(|grew| *grew);
                 let any = then.group_in_use(at).n > 0 || gained + lost > 0.0;
-                let taken = any && group.stacks().iter().any(|&stack| filter.takes(stack));
+                let taken = any && selection.takes_any_of(at);
                 let label = &book.nodes()[group.callsite() as usize].label;
                 let in_use = then.group_in_use(at).bytes.sum;
                 let figure = match by.column {
@@ -317,6 +320,9 @@ impl<'a> LeakList<'a> {
     /// All but the median age.
     fn figures(&self, groups: &[u32], born: &[Total], one: bool) -> LeakFigures {
         let (then, sight) = (&self.then, self.then.sight_of_in_use());
+        // Blocks that are over by choice are in use nowhere.
+        let known = then.knows_in_use();
+        let if_known = |estimate| if known { estimate } else { Estimate::Unknown };
         let old_of = then.old(self.session, self.range.1 - self.older_than_ns);
         let (mut old, mut in_use) = (Total::default(), Total::default());
         let (mut gained, mut lost) = (Total::default(), Total::default());
@@ -337,8 +343,8 @@ impl<'a> LeakList<'a> {
             _ => grows && family::grew([(&gained, &lost)].into_iter(), growth_sight)[0],
         };
         LeakFigures {
-            old_bytes: estimate::bytes(&old, sight),
-            old_objects: estimate::objects(&old, sight),
+            old_bytes: if_known(estimate::bytes(&old, sight)),
+            old_objects: if_known(estimate::objects(&old, sight)),
             median_age: Lifetime::Unknown,
             growth: if grows {
                 change::growth(&gained, &lost, growth_sight)
@@ -346,8 +352,8 @@ impl<'a> LeakList<'a> {
                 Change::Unknown
             },
             grew,
-            in_use_bytes: estimate::bytes(&in_use, sight),
-            generations: born.iter().map(|born| estimate::bytes(born, sight)).collect(),
+            in_use_bytes: if_known(estimate::bytes(&in_use, sight)),
+            generations: born.iter().map(|born| if_known(estimate::bytes(born, sight))).collect(),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! here, so that they cannot disagree.
 
 pub mod details;
+pub mod filter;
 mod flame;
 mod grow;
 pub mod grown;

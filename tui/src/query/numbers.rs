@@ -1,7 +1,12 @@
 //! Where the numbers of an answer come from: the present as the session keeps it, or
-//! another moment, made when it is asked for. The one place that knows the difference.
+//! another moment, or those of some blocks alone, made when they are asked for. The one
+//! place that knows the difference.
+//!
+//! Where a filter chooses callstacks and no blocks, the present stays what the session keeps:
+//! of a callsite that it takes some callstacks of these are added up ([`Part`]).
 
 use super::Question;
+use super::filter::{Selection, Share};
 use super::rows::Rows;
 use super::sums::Sums;
 use crate::session::Session;
@@ -11,10 +16,14 @@ use crate::session::estimate::survival::Table;
 use crate::session::figures::{Followed, Lifetime};
 use crate::session::partition::Partition;
 use crate::session::then::Then;
-use crate::session::then::by::By;
+use crate::session::then::by::{By, Cut};
+use crate::session::then::only::Only;
 use crate::session::when::When;
 use heaptop_protocol::totals::{Total, Totals};
-use std::sync::Arc;
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, LazyLock};
+
+static NOTHING: LazyLock<Totals> = LazyLock::new(Totals::default);
 
 /// The numbers at one moment, or over a stretch of time.
 #[derive(Debug, Clone)]
@@ -24,6 +33,15 @@ pub struct Numbers<'a> {
     then: Option<Arc<Then>>,
     /// Where growth comes from, if it is asked for.
     growth: Option<Arc<Then>>,
+    /// At present, the groups that are not taken whole; `None`: all are.
+    pieces: Option<FxHashMap<u32, Piece>>,
+}
+
+/// What is taken of a group at present.
+#[derive(Debug, Clone, Default)]
+struct Piece {
+    stacks: Vec<u32>,
+    totals: Totals,
 }
 
 /// How long blocks live.
@@ -60,28 +78,97 @@ pub enum Part {
 
 impl<'a> Numbers<'a> {
     pub fn of(session: &'a Session, when: When) -> Self {
-        let then = session.then(when);
+        Self::cut(session, when, &Cut::default())
+    }
+
+    /// Where a filter's callstacks are counted one by one: all have their numbers here.
+    pub fn by_stack(session: &'a Session, when: When, selection: &Selection) -> Self {
+        Self::cut(session, when, &selection.by_stack())
+    }
+
+    /// Where its callsites are counted.
+    pub fn by_group(session: &'a Session, when: When, selection: &Selection) -> Self {
+        let mut numbers = Self::cut(session, when, &selection.by_group());
+        numbers.take_pieces(selection, false);
+        numbers
+    }
+
+    fn cut(session: &'a Session, when: When, cut: &Cut) -> Self {
+        let then = match when {
+            // Of single blocks the present is a pass as well.
+            When::Now if cut.is_of_blocks() => Some(session.lately(None, cut)),
+            when => session.then_by(when, cut),
+        };
         let growth = then.clone().filter(|_| matches!(when, When::Range { .. }));
-        Self { session, then, growth }
+        Self { session, then, growth, pieces: None }
+    }
+
+    /// `every`: groups of which nothing is taken have no numbers either.
+    fn take_pieces(&mut self, selection: &Selection, every: bool) {
+        if self.then.is_some() || !selection.chooses_stacks() {
+            return;
+        }
+        let numbers = self.session.numbers();
+        let mut pieces = FxHashMap::default();
+        for (at, group) in self.session.book().groups().iter() {
+            match selection.share(at) {
+                Share::All => continue,
+                Share::None if !every => continue,
+                Share::None | Share::Some => {}
+            }
+            let mut piece = Piece::default();
+            for &stack in group.stacks().iter().filter(|stack| selection.takes(**stack)) {
+                piece.stacks.push(stack);
+                piece.totals.merge(&numbers[stack as usize].totals);
+            }
+            pieces.insert(at, piece);
+        }
+        self.pieces = (!pieces.is_empty()).then_some(pieces);
+    }
+
+    fn piece(&self, group: u32) -> Option<&Piece> {
+        self.pieces.as_ref()?.get(&group)
+    }
+
+    /// Whether groups are taken whole, as far as they are.
+    pub const fn are_whole(&self) -> bool {
+        self.pieces.is_none()
+    }
+
+    /// Whether blocks are told apart one by one: what had happened before heaptop came has
+    /// no part in it.
+    pub fn is_of_blocks(&self) -> bool {
+        self.then.as_ref().is_some_and(|then| then.cut().is_of_blocks())
+    }
+
+    /// Which blocks alone they are of.
+    pub fn only(&self) -> Option<Arc<Only>> {
+        self.then.as_ref().and_then(|then| then.cut().only.clone())
+    }
+
+    /// How long blocks live is told of blocks that are not chosen by it.
+    fn knows_lives(&self) -> bool {
+        let by_fate = |then: &Arc<Then>| then.cut().only.as_ref().is_some_and(|o| o.by_fate());
+        self.session.knows_lives() && !self.then.as_ref().is_some_and(by_fate)
     }
 
     /// What a question needs.
-    pub fn ask(session: &'a Session, question: &Question) -> Self {
+    pub fn ask(session: &'a Session, question: &Question, selection: &Selection) -> Self {
         let by = question.group.by();
-        let then = match question.when {
-            // By single blocks the present is a pass as well.
-            When::Now if by != By::Group => Some(session.lately(None, by)),
-            when => session.then_by(when, by),
-        };
+        let whole = by == By::Group && question.group.together().is_none();
+        let cut = if whole { selection.by_group() } else { selection.by(by) };
+        let mut numbers = Self::cut(session, question.when, &cut);
         let growth = match (question.when, question.growth_from_ns) {
-            (When::Range { .. }, _) => then.clone(),
-            (When::Now, Some(from_ns)) => Some(session.lately(Some(from_ns), by)),
+            (When::Range { .. }, _) => numbers.then.clone(),
+            (When::Now, Some(from_ns)) => Some(session.lately(Some(from_ns), &cut)),
             (When::At(to_ns), Some(from_ns)) if from_ns < to_ns => {
-                session.then_by(When::Range { from_ns, to_ns }, by)
+                session.then_by(When::Range { from_ns, to_ns }, &cut)
             }
             (When::Now | When::At(_) | When::Peak, _) => None,
         };
-        Self { session, then, growth }
+        numbers.growth = growth;
+        numbers.take_pieces(selection, !whole);
+        numbers
     }
 
     /// How many groups there are, or other classes of blocks.
@@ -134,19 +221,26 @@ impl<'a> Numbers<'a> {
             return sums.collect();
         }
         let mut row_of = vec![None; self.session.book().groups().numbers()];
+        let mut pieces = Vec::new();
         for (place, row) in (0..).zip(wanted) {
             for &group in rows.members(row) {
-                row_of[group as usize] = Some(place);
+                match self.piece(group) {
+                    Some(piece) => pieces.push((place as usize, piece)),
+                    None => row_of[group as usize] = Some(place),
+                }
             }
         }
-        let sums = Sums::live_of_rows(self.session, &row_of, wanted.len());
+        let mut sums = Sums::live_of_rows(self.session, &row_of, wanted.len());
+        for (place, piece) in pieces.into_iter().filter(|(_, piece)| !piece.stacks.is_empty()) {
+            sums[place].merge(&Sums::live_of_stacks(self.session, &piece.stacks));
+        }
         wanted.iter().zip(sums).map(|(row, sums)| grown(row, sums)).collect()
     }
 
     /// How long blocks of a row live, the mean where it is wanted; `table` is room to work
     /// in.
     pub fn lived(&self, rows: &Rows<'_>, row: u32, mean: bool, table: &mut Table) -> Lived {
-        if !self.session.knows_lives() {
+        if !self.knows_lives() {
             return Lived::UNKNOWN;
         }
         let members = rows.members(&row);
@@ -157,12 +251,31 @@ impl<'a> Numbers<'a> {
             }
             return Lived::of(table);
         }
+        if members.iter().any(|&group| self.piece(group).is_some()) {
+            return self.lived_of_pieces(members.iter().copied(), table);
+        }
         let (median, mean) = if rows.are_groups() {
             self.session.group_lifetime(row, table, mean)
         } else {
             self.session.class_lifetime(rows.key(row).0, members, table)
         };
         Lived { median, mean }
+    }
+
+    fn lived_of_pieces(&self, groups: impl Iterator<Item = u32>, table: &mut Table) -> Lived {
+        let all = self.session.book().groups();
+        table.clear();
+        for group in groups {
+            let stacks = match self.piece(group) {
+                Some(piece) => &piece.stacks,
+                None => all.group(group).stacks(),
+            };
+            for &stack in stacks {
+                let lifetimes = &self.session.numbers()[stack as usize].lifetimes;
+                lifetimes.add_to(table, self.session.now_ns());
+            }
+        }
+        Lived::of(table)
     }
 
     pub const fn session(&self) -> &'a Session {
@@ -180,7 +293,11 @@ impl<'a> Numbers<'a> {
     /// The totals of a group.
     pub fn group(&self, group: u32) -> &Totals {
         match &self.then {
-            None => self.session.group_totals(group),
+            None => match self.piece(group) {
+                Some(piece) => &piece.totals,
+                None if group as usize >= self.session.book().groups().numbers() => &NOTHING,
+                None => self.session.group_totals(group),
+            },
             Some(then) => then.group_totals(group),
         }
     }
@@ -239,7 +356,20 @@ impl<'a> Numbers<'a> {
 
     /// Of some groups: by number, whether it is one of them.
     pub fn of_groups(&self, taken: &[bool]) -> Sums {
-        let Some(then) = &self.then else { return Sums::live_of_groups(self.session, taken) };
+        let Some(then) = &self.then else {
+            let Some(pieces) = &self.pieces else {
+                return Sums::live_of_groups(self.session, taken);
+            };
+            let mut whole = taken.to_vec();
+            for group in pieces.keys() {
+                whole[*group as usize] = false;
+            }
+            let mut sums = Sums::live_of_groups(self.session, &whole);
+            for (_, piece) in pieces.iter().filter(|(group, _)| taken[**group as usize]) {
+                sums.merge(&Sums::live_of_stacks(self.session, &piece.stacks));
+            }
+            return sums;
+        };
         let mut sums = Sums::default();
         for (group, _) in taken.iter().enumerate().filter(|(_, taken)| **taken) {
             sums.merge(&self.of_group_then(then, group as u32));
@@ -250,7 +380,10 @@ impl<'a> Numbers<'a> {
     /// Of one group.
     pub fn of_group(&self, group: u32) -> Sums {
         match &self.then {
-            None => Sums::live_of_group(self.session, group),
+            None => match self.piece(group) {
+                Some(piece) => Sums::live_of_stacks(self.session, &piece.stacks),
+                None => Sums::live_of_group(self.session, group),
+            },
             Some(then) => self.of_group_then(then, group),
         }
     }
@@ -287,6 +420,9 @@ impl<'a> Numbers<'a> {
         let groups = self.session.book().groups().numbers();
         let mut windows = vec![Total::default(); groups];
         self.session.born_by_group(|group, born| windows[group as usize].merge(born));
+        for (group, piece) in self.pieces.iter().flatten() {
+            windows[*group as usize] = Sums::live_of_stacks(self.session, &piece.stacks).window;
+        }
         windows
     }
 
@@ -302,13 +438,20 @@ impl<'a> Numbers<'a> {
         let groups = self.session.book().groups().numbers();
         let mut trends = vec![0.0; groups];
         self.session.grown_by_group(|_, group, by| trends[group as usize] += by);
+        for (group, piece) in self.pieces.iter().flatten() {
+            let steps = Sums::live_of_stacks(self.session, &piece.stacks).steps;
+            trends[*group as usize] = steps.iter().sum();
+        }
         (self.session.course().trend_steps().count() > 0).then_some(trends)
     }
 
     /// The median lifetime of a group; `table` is room to work in.
     pub fn lifetime(&self, group: u32, table: &mut Table) -> Lifetime {
         match &self.then {
-            _ if !self.session.knows_lives() => Lifetime::Unknown,
+            _ if !self.knows_lives() => Lifetime::Unknown,
+            None if self.piece(group).is_some() => {
+                self.lived_of_pieces(std::iter::once(group), table).median
+            }
             None => self.session.group_lifetime(group, table, false).0,
             Some(then) => then.lifetime(self.session, std::iter::once(group), table),
         }
@@ -321,23 +464,17 @@ impl<'a> Numbers<'a> {
 
     /// How long blocks of some groups together live, or of all.
     pub fn lived_of(&self, groups: Option<&mut dyn Iterator<Item = u32>>) -> Lived {
-        if !self.session.knows_lives() {
+        if !self.knows_lives() {
             return Lived::UNKNOWN;
         }
         let mut table = Table::default();
-        let (session, all) = (self.session, self.session.book().groups());
+        let session = self.session;
         match (&self.then, groups) {
             (None, None) => {
                 session.everything().lifetimes.add_to(&mut table, session.now_ns());
                 Lived::of(&table)
             }
-            (None, Some(groups)) => {
-                for &stack in groups.flat_map(|group| all.group(group).stacks()) {
-                    let lifetimes = &session.numbers()[stack as usize].lifetimes;
-                    lifetimes.add_to(&mut table, session.now_ns());
-                }
-                Lived::of(&table)
-            }
+            (None, Some(groups)) => self.lived_of_pieces(groups, &mut table),
             (Some(then), None) => {
                 then.ages_of(session, 0..then.classes() as u32, &mut table);
                 Lived::of(&table)

@@ -1,6 +1,6 @@
 //! Old and alive: what was born before the youngest tenth of the time that is known.
 
-use super::select::Filter;
+use super::filter::Selection;
 use super::{Label, NodeKey, When};
 use crate::session::estimate::survival::Table;
 use crate::session::figures::{Estimate, Lifetime};
@@ -45,16 +45,16 @@ pub fn old(session: &Session, when: When, filter: &str) -> Option<Old> {
         When::Range { to_ns, .. } => When::At(to_ns),
         When::At(_) => when,
     };
-    let then = session.then(when).filter(|_| session.knows_in_use())?;
+    let selection = Selection::of(session, filter);
+    let then = session.then_by(when, &selection.by_group());
+    let then = then.filter(|then| session.knows_in_use() && then.knows_in_use())?;
     let (from_ns, at_ns) = (session.span()?.0, then.end_ns());
     let older_than_ns = at_ns.checked_sub(from_ns)? / 10;
     let groups = then.old(session, at_ns - older_than_ns);
     let sight = then.sight_of_in_use();
-    let (book, filter) = (session.book(), Filter::new(session.book(), filter));
+    let book = session.book();
     let taken = |&group: &u32| {
-        let of = book.groups().group(group);
-        groups.get(group as usize).is_some_and(|old| old.n > 0)
-            && of.stacks().iter().any(|&stack| filter.takes(stack))
+        groups.get(group as usize).is_some_and(|old| old.n > 0) && selection.takes_any_of(group)
     };
     let picked: Vec<u32> = book.groups().iter().map(|(group, _)| group).filter(taken).collect();
     let ages = then.old_ages(session, at_ns - older_than_ns, &picked);

@@ -1,7 +1,7 @@
 //! What is born young, and what of it survives.
 
+use super::filter::Selection;
 use super::numbers::{Numbers, Part};
-use super::select::Filter;
 use super::sums::Sums;
 use super::{Label, NodeKey, Sorted, When};
 use crate::session::estimate::survival::Table;
@@ -157,8 +157,9 @@ impl<'a> PromotionList<'a> {
         when: When,
         order: Sorted<PromotionColumn>,
     ) -> Self {
-        let (numbers, whole) = (Numbers::of(session, when), filter.is_empty());
-        let (book, filter) = (session.book(), Filter::new(session.book(), filter));
+        let selection = Selection::of(session, filter);
+        let numbers = Numbers::by_group(session, when, &selection);
+        let (book, whole) = (session.book(), selection.takes_all());
         let mut table = Table::default();
         let mut figure = |at: u32| {
             let totals = numbers.group(at);
@@ -179,7 +180,7 @@ impl<'a> PromotionList<'a> {
         let mut entries: Vec<(Option<f64>, &Label, u32)> = book
             .groups()
             .iter()
-            .filter(|(_, group)| group.stacks().iter().any(|&stack| filter.takes(stack)))
+            .filter(|(at, _)| selection.takes_any_of(*at))
             .filter_map(|(at, group)| {
                 // Where promoted blocks alone are told of there are no others.
                 let totals = numbers.group(at);

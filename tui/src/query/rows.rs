@@ -5,7 +5,7 @@
 //! added up from. Of blocks the row is its own member, since their numbers are made by
 //! class to begin with ([`By`]).
 
-use super::select::Filter;
+use super::filter::Selection;
 use super::{Grouping, Label, NodeKey, Question};
 use crate::session::Session;
 use crate::session::partition::{Partition, Together};
@@ -61,15 +61,11 @@ impl<'a> Rows<'a> {
     }
 
     /// The rows that there are before a filter, and of those the ones that a question
-    /// takes.
-    pub fn taken(&self, question: &Question) -> (usize, Vec<u32>) {
+    /// takes, with what its filter means.
+    pub fn taken(&self, question: &Question, selection: &Selection) -> (usize, Vec<u32>) {
         let book = self.session.book();
         let groups = book.groups();
-        let filter = Filter::new(book, &question.filter);
-        let has =
-            |group: u32| groups.group(group).stacks().iter().any(|&stack| filter.takes(stack));
-        let text = question.filter.to_lowercase();
-        let named = |label: &Label| label.function.to_lowercase().contains(&text);
+        let has = |group: u32| selection.takes_any_of(group);
         match &self.kind {
             Kind::Sites => {
                 let within = question.within.map(|(together, key)| {
@@ -84,17 +80,28 @@ impl<'a> Rows<'a> {
                 (groups.count(), taken)
             }
             Kind::Classes(_, partition) => {
-                let taken = (0..).zip(&partition.classes).filter(|(_, class)| {
-                    text.is_empty()
-                        || named(&class.label)
+                let through = |row: u32| {
+                    self.functions().is_some_and(|functions| {
+                        functions.through(book, row).iter().any(|&stack| selection.takes(stack))
+                    })
+                };
+                let taken = (0..).zip(&partition.classes).filter(|(row, class)| {
+                    !selection.chooses_stacks()
                         || class.groups.iter().any(|&group| has(group))
+                        || through(*row)
                 });
                 (partition.classes.len(), taken.map(|(row, _)| row).collect())
             }
-            Kind::Blocks(labels) => {
-                let taken = (0..).zip(labels).filter(|(_, (_, label))| named(label));
-                (labels.len(), taken.map(|(row, _)| row).collect())
-            }
+            Kind::Blocks(labels) => (labels.len(), (0..labels.len() as u32).collect()),
+        }
+    }
+
+    /// How many rows there are before a filter, of blocks with those that nothing is in.
+    pub fn count(&self) -> usize {
+        match &self.kind {
+            Kind::Sites => self.session.book().groups().count(),
+            Kind::Classes(_, partition) => partition.classes.len(),
+            Kind::Blocks(labels) => labels.len(),
         }
     }
 

@@ -4,8 +4,8 @@
 //! what goes *through* it (cum: a callstack that passes a frame there; recursion counts
 //! once). Frames whose line is not known are in no line.
 
+use super::filter::Selection;
 use super::numbers::Numbers;
-use super::select::Filter;
 use super::sums::{estimate_of, of_metric};
 use super::{Label, Metric, NodeKey, When};
 use crate::session::Session;
@@ -62,15 +62,15 @@ pub fn source(
             _ => None,
         })
         .collect();
-    let numbers = Numbers::of(session, when);
-    let filter = Filter::new(book, filter);
+    let selection = Selection::of(session, filter);
+    let numbers = Numbers::by_stack(session, when, &selection);
     let mut lines: BTreeMap<u32, Line> = BTreeMap::new();
     let mut seen = Vec::new();
-    for (at, stack) in (0..).zip(book.stacks()).filter(|(at, _)| filter.takes(*at)) {
+    for (at, stack) in (0..).zip(book.stacks()).filter(|(at, _)| selection.takes(*at)) {
         let mut total = None;
         seen.clear();
-        let last = stack.path.len() - 1;
-        for (place, &node) in stack.path.iter().enumerate() {
+        let path = selection.path(at, stack);
+        for (place, &node) in path.iter().enumerate() {
             let Some(number) = line_of[node as usize] else { continue };
             let total = total.get_or_insert_with(|| of_metric(numbers.stack(at), metric));
             let line = lines.entry(number).or_default();
@@ -79,7 +79,7 @@ pub fn source(
                 line.cum.merge(total);
             }
             *line.nodes.entry(node).or_default() += super::sums::value(total, metric);
-            if place == last {
+            if place + 1 == path.len() {
                 line.flat.get_or_insert_default().merge(total);
             }
         }

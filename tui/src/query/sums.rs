@@ -101,6 +101,19 @@ impl Sums {
         sums
     }
 
+    /// Of some callstacks, at present.
+    pub fn live_of_stacks(session: &Session, stacks: &[u32]) -> Self {
+        let mut sums = Self::default();
+        sums.steps.resize(session.course().trend_steps().count(), 0.0);
+        for &stack in stacks {
+            sums.totals.merge(&session.numbers()[stack as usize].totals);
+            sums.window.merge(&born_lately(session, stack));
+            sums.promoted.merge(&promoted_lately(session, stack));
+            sums.grow(session, stack);
+        }
+        sums
+    }
+
     /// Other groups join.
     pub fn merge(&mut self, other: &Self) {
         self.totals.merge(&other.totals);
@@ -193,7 +206,7 @@ impl Sums {
             grew: self.grew,
             growth: growth
                 .map_or(Change::Unknown, |sight| change::growth(&self.gained, &self.lost, sight)),
-            trend: if numbers.session().knows_in_use() { self.trend() } else { Vec::new() },
+            trend: numbers.sight(Part::InUse).map_or_else(Vec::new, |_| self.trend()),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! How long a callsite's minor blocks live on the allocation clock, and what of them other
 //! nurseries would promote.
 
+use super::filter::Selection;
 use super::{NodeKey, When};
 use crate::session::estimate::what_if::{what_if, what_if_ocaml};
 use crate::session::figures::{Followed, Ratio};
 use crate::session::minor::Minor;
-use crate::session::then::by::By;
+use crate::session::then::by::{By, Cut};
 use crate::session::{Session, estimate};
 use heaptop_protocol::message::AgentKind;
 
@@ -65,8 +66,20 @@ impl Survival {
 /// known, or lives are not told whole. Costs a pass over all lives, but of all callsites at
 /// present.
 #[must_use]
-pub fn survival(session: &Session, key: Option<NodeKey>, when: When) -> Option<Survival> {
+pub fn survival(
+    session: &Session,
+    key: Option<NodeKey>,
+    when: When,
+    filter: &str,
+) -> Option<Survival> {
     let book = session.book();
+    let selection = Selection::of(session, filter);
+    let cut = selection.by(By::Group);
+    // Blocks that are chosen by how long they live say nothing of it.
+    if cut.only.as_ref().is_some_and(|only| only.by_fate()) {
+        return None;
+    }
+    let only = cut.only.as_ref();
     let hello = session.hello().filter(|_| session.knows_lives())?;
     let group = match key {
         Some(key) => Some(book.groups().at(book.node(key)?)?),
@@ -80,11 +93,11 @@ pub fn survival(session: &Session, key: Option<NodeKey>, when: When) -> Option<S
     let minor = match group {
         Some(_) => {
             let of_group = |stack: u32| taken.get(stack as usize).is_some_and(|taken| *taken);
-            session.minor_lives_at(when, of_group)
+            session.minor_lives_of(when, only, of_group)
         }
-        None => session.all_minor_lives_at(when),
+        None => session.all_minor_lives_at(when, only),
     };
-    let (own, over_ns) = measured(session, group, when);
+    let (own, over_ns) = measured(session, group, when, &cut);
     let curve = &minor.curve;
     let ocaml = hello.kind == AgentKind::Ocaml;
     // A runtime tells of a minor death at its collection: of the life of a young block it
@@ -130,7 +143,12 @@ pub fn survival(session: &Session, key: Option<NodeKey>, when: When) -> Option<S
 /// What was promoted since heaptop came, until the moment that is asked about, or in the
 /// range, which is given as well: what lives are known of. What is measured over another
 /// stretch cannot be compared.
-fn measured(session: &Session, group: Option<u32>, when: When) -> (Ratio, Option<(u64, u64)>) {
+fn measured(
+    session: &Session,
+    group: Option<u32>,
+    when: When,
+    cut: &Cut,
+) -> (Ratio, Option<(u64, u64)>) {
     const UNKNOWN: (Ratio, Option<(u64, u64)>) = (Ratio::Unknown, None);
     let Some((since, now)) = session.span() else { return UNKNOWN };
     let when = when.until(now);
@@ -142,13 +160,13 @@ fn measured(session: &Session, group: Option<u32>, when: When) -> (Ratio, Option
     let came = session.came_ns() == Some(since);
     let (then, range) = match when {
         // A pass over the living alone.
-        When::Now if came => (Some(session.lately(None, By::Group)), None),
-        When::At(_) if came => (session.then(when), None),
-        When::Range { from_ns, .. } => (session.then(when), Some(from_ns)),
+        When::Now if came => (Some(session.lately(None, cut)), None),
+        When::At(_) if came => (session.then_by(when, cut), None),
+        When::Range { from_ns, .. } => (session.then_by(when, cut), Some(from_ns)),
         // The oldest lives had to go.
         _ => {
             let from_ns = since.min(to_ns);
-            (session.then(When::Range { from_ns, to_ns }), Some(from_ns))
+            (session.then_by(When::Range { from_ns, to_ns }, cut), Some(from_ns))
         }
     };
     let Some(then) = then.filter(|then| then.knows_allocated()) else { return UNKNOWN };
@@ -210,7 +228,7 @@ mod tests {
             let table = crate::query::callsites(&f.session, &crate::query::Question::default());
             table.rows.iter().find(|row| &*row.label.function == name).unwrap().key
         };
-        let of = |key| survival(&f.session, key, When::Now).unwrap();
+        let of = |key| survival(&f.session, key, When::Now, "").unwrap();
         let rate = |survival: &Survival, n: u64| match survival.at(n) {
             Followed::Interval { value, .. } => value,
             other => panic!("{other:?}"),
@@ -223,7 +241,7 @@ mod tests {
         let dead: f64 = slow.deaths.iter().map(|(_, share)| share).sum();
         let most = slow.deaths.iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
         assert!(dead > 0.9 && most.0 >= f64::from(1 << 18), "{:?}", slow.deaths);
-        assert!(survival(&f.session, Some(NodeKey(77)), When::Now).is_none());
+        assert!(survival(&f.session, Some(NodeKey(77)), When::Now, "").is_none());
     }
 
     /// Before the viewer came all was promoted, since then nothing is: the totals since the
@@ -255,7 +273,7 @@ mod tests {
         let table = crate::query::promotion(&f.session, "", When::Now, 9);
         assert_eq!(rate(table.total.promoted), 0.5, "since the start");
         for when in [When::Now, When::At(f.time_ns)] {
-            let all = survival(&f.session, None, when).unwrap();
+            let all = survival(&f.session, None, when, "").unwrap();
             assert_eq!(rate(all.own), 0.0, "{when:?}");
             assert_eq!(all.over_ns, Some((came, f.time_ns)), "{when:?}");
         }

@@ -8,6 +8,7 @@
 //! is over all rows, handed out or not. Rows may also be callsites put together, or blocks
 //! by size or thread: see [`super::rows`].
 
+use super::filter::Selection;
 use super::keys::Keys;
 use super::numbers::Numbers;
 use super::rows::Rows;
@@ -18,10 +19,10 @@ use crate::session::estimate::{family, survival};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::Arc;
 
-/// A row for each callsite that the question's filter takes, in its order. Rows
-/// are whole: one stack that fits brings all of its callsite. (Trees leave out the
-/// stacks that do not fit.) For a part of the rows ask [`Callsites`].
+/// A row for each callsite that the question's filter takes anything of, in its order:
+/// figures are of what it takes. For a part of the rows ask [`Callsites`].
 #[must_use]
 pub fn callsites(session: &Session, question: &Question) -> Table {
     Callsites::ask(session, question).table(0..usize::MAX)
@@ -56,6 +57,7 @@ struct Entry {
 pub struct Callsites<'a> {
     numbers: Numbers<'a>,
     rows: Rows<'a>,
+    selection: Arc<Selection>,
     question: Question,
     entries: Vec<Entry>,
     /// Before the filter.
@@ -68,24 +70,41 @@ impl<'a> Callsites<'a> {
     /// Asks. Costs a look at each callsite.
     #[must_use]
     pub fn ask(session: &'a Session, question: &Question) -> Self {
-        let numbers = Numbers::ask(session, question);
+        let selection = Selection::of(session, &question.filter);
+        let numbers = Numbers::ask(session, question, &selection);
         let rows = Rows::of(session, question.group);
-        let (mut of, mut taken) = rows.taken(question);
+        let (mut of, mut taken) = rows.taken(question, &selection);
+        let empty = |row: &u32, numbers: &Numbers<'_>| {
+            !rows.members(row).iter().any(|&group| {
+                let totals = numbers.group(group);
+                totals.allocated.n + totals.in_use.n > 0
+            })
+        };
         if rows.leaves_out_empty() {
-            let empty = |row: u32| {
-                let totals = numbers.group(row);
-                totals.allocated.n + totals.in_use.n == 0
+            taken.retain(|row| !empty(row, &numbers));
+            of = taken.len();
+            if !selection.takes_all() {
+                let all = Question { filter: String::new(), ..question.clone() };
+                let all = Numbers::ask(session, &all, &Selection::default());
+                of = (0..rows.count() as u32).filter(|row| !empty(row, &all)).count();
+            }
+        } else if selection.has_tests() {
+            // A function that calls others has what is in theirs.
+            let none = |row: &u32| {
+                rows.functions().is_none_or(|functions| {
+                    let through = functions.through(session.book(), *row);
+                    through.iter().all(|&stack| numbers.stack(stack).in_use.n == 0)
+                })
             };
-            taken.retain(|&row| !empty(row));
-            of = (0..of as u32).filter(|&row| !empty(row)).count();
+            taken.retain(|row| !(empty(row, &numbers) && none(row)));
         }
-        let mut keys = Keys::new(&numbers, &rows, question);
+        let mut keys = Keys::new(&numbers, &rows, question, &selection);
         let entries = taken
             .into_iter()
             .map(|row| Entry { place: u32::MAX, row, key: keys.of(row) })
             .collect();
         let names_descend = question.sort == Column::Callsite && question.descending;
-        Self { numbers, rows, question: question.clone(), entries, of, names_descend }
+        Self { numbers, rows, selection, question: question.clone(), entries, of, names_descend }
     }
 
     /// How many rows there are.
@@ -147,6 +166,8 @@ impl<'a> Callsites<'a> {
             })
             .collect();
         let unattributed = match self.question.when {
+            // What was lost has no block.
+            When::Now if self.numbers.is_of_blocks() => None,
             When::Now => self.session().unattributed(),
             When::At(_) | When::Range { .. } | When::Peak => None,
         };
@@ -200,7 +221,8 @@ impl<'a> Callsites<'a> {
         let book = self.session().book();
         for (row, sums) in picked.iter().zip(sums) {
             let cum = sums.cum.get_or_insert_default();
-            for &stack in functions.through(book, *row) {
+            let through = functions.through(book, *row).iter();
+            for &stack in through.filter(|stack| self.selection.takes(**stack)) {
                 cum.merge(&self.numbers.stack(stack).in_use);
             }
         }
@@ -212,7 +234,9 @@ impl<'a> Callsites<'a> {
 
     fn total(&self) -> Figures {
         let groups = self.session().book().groups();
-        let everything = self.entries.len() == self.of && self.question.within.is_none();
+        let everything = self.entries.len() == self.of
+            && self.question.within.is_none()
+            && self.numbers.are_whole();
         let (mut sums, lived) = if everything {
             (self.numbers.whole(), self.numbers.lived_of(None))
         } else {

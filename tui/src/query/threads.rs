@@ -1,8 +1,10 @@
 //! Threads: what each allocated, what of it lives, and what others freed.
 
 use super::When;
+use super::filter::Selection;
 use crate::session::figures::{Estimate, Ratio};
 use crate::session::then::Then;
+use crate::session::then::by::By;
 use crate::session::then::threads::OTHERS;
 use crate::session::{Session, estimate};
 use heaptop_protocol::ids::ThreadId;
@@ -44,16 +46,18 @@ pub fn thread_name(row: &ThreadRow) -> String {
     }
 }
 
-/// Threads that allocated anything that was heard of; most bytes allocated first.
+/// Threads that allocated anything that was heard of, of the blocks that `filter` takes;
+/// most bytes allocated first.
 #[must_use]
-pub fn threads(session: &Session, when: When) -> Vec<ThreadRow> {
-    let then = Then::bare(session, when);
+pub fn threads(session: &Session, when: When, filter: &str) -> Vec<ThreadRow> {
+    let selection = Selection::of(session, filter);
+    let then = Then::bare(session, when, selection.by(By::Group));
     let (born, living) = (then.sight_of_allocated(), then.sight_of_in_use());
     let rates = then.sight_of_rates();
     let if_known = |known: bool, estimate| if known { estimate } else { Estimate::Unknown };
     let allocated =
         |estimate| if_known(then.knows_allocated() && session.knows_allocated(), estimate);
-    let in_use = |estimate| if_known(session.knows_in_use(), estimate);
+    let in_use = |estimate| if_known(session.knows_in_use() && then.knows_in_use(), estimate);
     let lives = session.knows_lives();
     let mut rows: Vec<_> = then.threads(session).into_iter().collect();
     rows.sort_by_key(|(id, of)| (Reverse(of.allocated.bytes.sum.to_bits()), *id));

@@ -1,7 +1,7 @@
 //! The target over time: as a whole, and by its largest callsites.
 
+use super::filter::Selection;
 use super::numbers::{Numbers, Part};
-use super::select::Filter;
 use super::{Label, NodeKey, When};
 use crate::session::book::Stack;
 use crate::session::figures::Estimate;
@@ -284,24 +284,34 @@ fn series(
     most: usize,
     at: impl Fn(u64) -> usize,
 ) -> (Vec<Series>, Estimate, usize) {
-    let (book, numbers) = (session.book(), Numbers::of(session, when));
-    let filter = Filter::new(book, filter);
+    let book = session.book();
+    let selection = Selection::of(session, filter);
+    let numbers = Numbers::by_group(session, when, &selection);
     let group_of = |stack: u32| book.stacks().get(stack as usize).map(Stack::group);
     // Who was large for long.
     let mut areas: FxHashMap<u32, f64> = FxHashMap::default();
+    let taken = |layer: &(u32, f64)| {
+        let group = group_of(layer.0).filter(|_| selection.takes(layer.0))?;
+        Some((group, layer.1))
+    };
     for pair in layers.windows(2) {
         let length = pair[1].time_ns.saturating_sub(pair[0].time_ns) as f64;
-        for (group, bytes) in pair[1].top.iter().filter_map(|l| Some((group_of(l.0)?, l.1))) {
+        for (group, bytes) in pair[1].top.iter().filter_map(taken) {
             *areas.entry(group).or_default() += bytes * length;
         }
     }
     if let [only] = layers {
-        areas.extend(only.top.iter().filter_map(|l| Some((group_of(l.0)?, l.1))));
+        for (group, bytes) in only.top.iter().filter_map(taken) {
+            *areas.entry(group).or_default() += bytes;
+        }
+    }
+    if selection.has_tests() {
+        // Layers are of all blocks: here the largest are those of this moment.
+        let groups = book.groups().iter().filter(|(group, _)| selection.takes_any_of(*group));
+        let in_use = groups.map(|(group, _)| (group, numbers.group(group).in_use.bytes.sum));
+        areas = in_use.filter(|(_, bytes)| *bytes > 0.0).collect();
     }
     let mut largest: Vec<(u32, f64)> = areas.into_iter().collect();
-    largest.retain(|(group, _)| {
-        book.groups().group(*group).stacks().iter().any(|&stack| filter.takes(stack))
-    });
     largest.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     largest.truncate(most);
     let place: FxHashMap<u32, usize> =
@@ -321,12 +331,14 @@ fn series(
     let mut shown: Option<usize> = None;
     for (column, fullest) in fullest.iter().enumerate() {
         shown = fullest.map(|(_, i)| i).or(shown);
-        let Some(layer) = shown.map(|i| &layers[i]) else { continue };
+        let Some(layer) = shown.map(|i| &layers[i]).filter(|_| !selection.has_tests()) else {
+            continue;
+        };
         for values in &mut values {
             values[column] = 0.0;
         }
-        for &(stack, bytes) in &layer.top {
-            if let Some(&i) = group_of(stack).and_then(|group| place.get(&group)) {
+        for (group, bytes) in layer.top.iter().filter_map(taken) {
+            if let Some(&i) = place.get(&group) {
                 values[i][column] += bytes;
             }
         }
@@ -336,7 +348,8 @@ fn series(
         |total: &Total| sight.map_or(Estimate::Unknown, |sight| estimate::bytes(total, sight));
     let mut rest = Total::default();
     let mut others = 0;
-    for (group, _) in book.groups().iter().filter(|(group, _)| !place.contains_key(group)) {
+    let others_of = |group: &u32| !place.contains_key(group) && selection.takes_any_of(*group);
+    for (group, _) in book.groups().iter().filter(|(group, _)| others_of(group)) {
         let in_use = &numbers.group(group).in_use;
         others += usize::from(in_use.n > 0);
         rest.merge(in_use);

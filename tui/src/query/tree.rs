@@ -10,9 +10,9 @@
 //! tree: for callers the innermost that fits, for callees the outermost, so that
 //! recursion counts once. From there the tree is grown ([`super::grow`]).
 
+use super::filter::Selection;
 use super::grow::{Grower, Measure};
 use super::numbers::Numbers;
-use super::select::Filter;
 use super::sums::{of_metric, value};
 use super::{Direction, Label, Metric, Node, NodeKey, When};
 use crate::session::Session;
@@ -55,10 +55,12 @@ pub fn tree(
     filter: &str,
     mut open: impl FnMut(Branch) -> bool,
 ) -> Option<Node> {
-    let picks = select(session, focus, direction, filter)?;
+    let selection = Selection::of(session, filter);
+    let picks = select(session, focus, direction, &selection)?;
     let root = focus.last().copied();
-    let numbers = Numbers::of(session, when);
-    Some(Grower::new(&numbers, direction, Measure::Metric(metric), &picks).grow(root, &mut open))
+    let numbers = Numbers::by_stack(session, when, &selection);
+    let grower = Grower::new(&numbers, direction, Measure::Metric(metric), &picks, &selection);
+    Some(grower.grow(root, &mut open))
 }
 
 /// The callstacks that [`callers`] has in its tree, whole: root first, with the
@@ -73,11 +75,12 @@ pub fn stacks(
     filter: &str,
 ) -> Vec<(Vec<Label>, f64)> {
     let book = session.book();
-    let numbers = Numbers::of(session, when);
-    let picks = select(session, focus, direction, filter).unwrap_or_default();
+    let selection = Selection::of(session, filter);
+    let numbers = Numbers::by_stack(session, when, &selection);
+    let picks = select(session, focus, direction, &selection).unwrap_or_default();
     let values = picks.iter().map(|pick| {
         let value = value(&of_metric(numbers.stack(pick.stack), metric), metric);
-        (&*book.stacks()[pick.stack as usize].path, value)
+        (selection.path(pick.stack, &book.stacks()[pick.stack as usize]), value)
     });
     put_together(session, values)
 }
@@ -94,7 +97,12 @@ pub(super) fn put_together<'a>(
     let mut stacks: Vec<_> = by_path.into_iter().collect();
     stacks.sort_by_key(|(path, _)| *path);
     let label = |node: &u32| session.book().nodes()[*node as usize].label.clone();
-    stacks.into_iter().map(|(path, value)| (path.iter().map(label).collect(), value)).collect()
+    let labels = |path: &[u32]| match path {
+        // All of its frames are hidden.
+        [] => vec![all_label()],
+        path => path.iter().map(label).collect(),
+    };
+    stacks.into_iter().map(|(path, value)| (labels(path), value)).collect()
 }
 
 /// What the root of everything is called.
@@ -114,17 +122,17 @@ fn select(
     session: &Session,
     focus: &[NodeKey],
     direction: Direction,
-    filter: &str,
+    selection: &Selection,
 ) -> Option<Vec<Pick>> {
     let book = session.book();
-    let filter = Filter::new(book, filter);
+    let path_of = |stack: u32| selection.path(stack, &book.stacks()[stack as usize]);
     let every = 0..book.stacks().len() as u32;
     if focus.is_empty() {
         let cursor = |stack: u32| match direction {
-            Direction::Callers => book.stacks()[stack as usize].path.len() as u32,
+            Direction::Callers => path_of(stack).len() as u32,
             Direction::Callees => u32::MAX,
         };
-        let taken = every.filter(|&stack| filter.takes(stack));
+        let taken = every.filter(|&stack| selection.takes(stack));
         return Some(taken.map(|stack| Pick { stack, cursor: cursor(stack) }).collect());
     }
     let focus: Option<Vec<u32>> = focus.iter().map(|key| book.node(*key)).collect();
@@ -136,7 +144,7 @@ fn select(
         Direction::Callees => (&focus, &reversed),
     };
     let pick = |stack: u32, wanted: &[u32], root_is_first: bool, at_callsite: bool| {
-        let path = &book.stacks()[stack as usize].path;
+        let path = path_of(stack);
         let fits = |window: &[u32]| window == wanted;
         let place = match direction {
             _ if at_callsite => {
@@ -147,10 +155,15 @@ fn select(
             Direction::Callees => path.windows(wanted.len()).position(fits),
         }?;
         let root = if root_is_first { place } else { place + wanted.len() - 1 };
-        filter.takes(stack).then_some(Pick { stack, cursor: root as u32 })
+        selection.takes(stack).then_some(Pick { stack, cursor: root as u32 })
     };
     let upwards = direction == Direction::Callers;
     let natural: Vec<Pick> = match book.groups().at(focus[0]) {
+        // Where frames are hidden others are callsites.
+        _ if upwards && selection.hides() => {
+            let at_callsite = every.clone().any(|s| path_of(s).last() == Some(&focus[0]));
+            every.clone().filter_map(|stack| pick(stack, natural, true, at_callsite)).collect()
+        }
         Some(group) if upwards => {
             let stacks = book.groups().group(group).stacks().iter();
             stacks.filter_map(|&stack| pick(stack, natural, true, true)).collect()

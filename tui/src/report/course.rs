@@ -3,7 +3,6 @@
 use super::views::{callsites, column, made};
 use super::{Asked, Cell, Column, Report};
 use crate::session::Session;
-use heaptop_protocol::callstack::EXTERNAL;
 
 const COLUMNS: [Column; 5] = [
     column("name", "name"),
@@ -45,14 +44,8 @@ pub fn course(session: &Session, asked: &Asked) -> Report {
 
 /// Memory outside the heap, by what the program calls it: a callsite each.
 pub fn external(session: &Session, asked: &Asked) -> Report {
-    let all = Asked { filter: EXTERNAL.into(), ..asked.clone() };
+    let all = Asked { filter: format!("cause:external {}", asked.filter), ..asked.clone() };
     let mut report = callsites(session, &all);
     report.heading.filter.clone_from(&asked.filter);
-    if !asked.filter.is_empty() {
-        let named = |cell: &Cell| matches!(cell, Cell::Function(label, _) if label.function.contains(&asked.filter));
-        report.rows.retain(|row| row.first().is_some_and(named));
-        report.total = None;
-        report.len = report.rows.len();
-    }
     report
 }

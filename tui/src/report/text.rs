@@ -98,7 +98,7 @@ pub fn write(report: &Report, width: usize, out: &mut dyn Write) -> io::Result<(
         let why = if report.heading.filter.is_empty() {
             "nothing is known here"
         } else {
-            "no row has this filter's text"
+            "no row fits this filter"
         };
         writeln!(out, "{why}")?;
     }

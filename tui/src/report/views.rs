@@ -2,9 +2,10 @@
 
 use super::{Asked, Cell, Column, Heading, Report, View, course};
 use crate::export;
+use crate::query::filter;
 use crate::query::{
     self, Callsites, Direction, Figures, Grouping, Label, LeakFigures, LeakList, LeakRow, Leaks,
-    MOST_GENERATIONS, Metric, Node, NodeKey, ThreadRow, When,
+    MOST_GENERATIONS, Metric, Node, NodeKey, When,
 };
 use crate::session::figures::Estimate;
 use crate::session::then::by::By;
@@ -107,7 +108,14 @@ pub(super) fn made(
     len: usize,
 ) -> Report {
     let heading = heading(session, asked);
-    let notes = session.tracks_less().into_iter().map(str::to_owned).collect();
+    let mut notes: Vec<String> = session.tracks_less().into_iter().map(str::to_owned).collect();
+    let of_blocks = filter::parse(&asked.filter).is_ok_and(|filter| filter.is_of_blocks());
+    if let (Some((from, _)), true) = (session.span(), of_blocks && asked.view != View::Course) {
+        let from = super::text::elapsed(from);
+        notes.push(format!(
+            "the filter is of single blocks: what was over before {from}, when heaptop came, is in no figure"
+        ));
+    }
     Report { view: asked.view, heading, columns, rows, total, len, notes }
 }
 
@@ -188,8 +196,8 @@ pub fn as_shown(session: &Session, asked: &Asked, question: &query::Question) ->
     let rows = table.rows.iter().map(|row| cells(names(&row.label), &row.figures)).collect();
     let total = cells(sum(), &table.total);
     let mut report = made(session, asked, columns, rows, Some(total), table.len);
-    let blocks = asked.group.by() != By::Group && !ranged;
-    if let (Some((from, _)), true) = (session.span(), blocks) {
+    let blocks = asked.group.by() != By::Group;
+    if let (Some((from, _)), true, false) = (session.span(), blocks, ranged) {
         let (from, [_, many]) = (super::text::elapsed(from), asked.group.names());
         report.notes.push(format!("{many} are counted from {from} on, when heaptop came"));
     }
@@ -261,10 +269,7 @@ fn threads(session: &Session, asked: &Asked) -> Report {
         column("freed_elsewhere_bytes", "freed by others"),
         column("freed_elsewhere_share", "of freed"),
     ];
-    let threads = query::threads(session, asked.when);
-    let text = asked.filter.to_lowercase();
-    let wanted = |thread: &ThreadRow| query::thread_name(thread).to_lowercase().contains(&text);
-    let threads: Vec<_> = threads.into_iter().filter(wanted).collect();
+    let threads = query::threads(session, asked.when, &asked.filter);
     let len = threads.len();
     let rows = threads.into_iter().take(asked.top).map(|thread| {
         vec![

@@ -56,7 +56,7 @@ pub struct NodeInfo {
 
 impl NodeInfo {
     /// Function and location in lower case.
-    pub(super) fn lower(&self) -> &[Box<str>; 2] {
+    pub(crate) fn lower(&self) -> &[Box<str>; 2] {
         self.lower.get_or_init(|| {
             [&self.label.function, &self.label.location].map(|name| name.to_lowercase().into())
         })
@@ -121,6 +121,7 @@ pub struct Book {
     wanted: Vec<Frame>,
     frames_held: usize,
     regrouped: u64,
+    renamed: u64,
     /// Callstacks that found no room here.
     pub refused: u64,
 }
@@ -207,6 +208,20 @@ impl Book {
         self.regrouped
     }
 
+    /// Changes when callstacks or names have changed that were known.
+    #[must_use]
+    pub const fn renamed(&self) -> u64 {
+        self.renamed
+    }
+
+    /// By callstack, the kind of memory outside the heap that its blocks are.
+    #[must_use]
+    pub fn external(&self, stack: u32) -> Option<&str> {
+        let innermost = self.stacks.get(stack as usize)?.frames.last()?;
+        let module = self.modules.get(&self.frames[*innermost as usize].frame.module)?;
+        module.path.strip_prefix(EXTERNAL).map(|kind| kind.trim_end_matches(']'))
+    }
+
     /// Frames not handed out before.
     pub fn take_wanted(&mut self) -> Vec<Frame> {
         std::mem::take(&mut self.wanted)
@@ -268,6 +283,7 @@ impl Book {
             self.frames[frame as usize].stacks.push(at);
         }
         if known.is_some() {
+            self.renamed += 1;
             self.leave_group(at);
             let old = &mut self.stacks[at as usize];
             old.frames = frames;
@@ -305,6 +321,7 @@ impl Book {
     /// Names have come. Whether anything changed.
     pub fn rename(&mut self, names: impl Iterator<Item = Named>) -> bool {
         self.forget();
+        self.renamed += 1;
         let mut touched = FxHashSet::default();
         for Named { frame, symbols } in names {
             let Some(&at) = self.by_frame.get(&frame) else { continue };

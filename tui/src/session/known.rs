@@ -195,6 +195,12 @@ impl Session {
         self.book.modules()
     }
 
+    /// Changes when a thread that was known is called otherwise.
+    #[must_use]
+    pub const fn threads_renamed(&self) -> u64 {
+        self.threads_renamed
+    }
+
     /// The target's threads.
     #[must_use]
     pub const fn threads(&self) -> &FxHashMap<ThreadId, Thread> {

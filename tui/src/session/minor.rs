@@ -5,21 +5,25 @@
 //!
 //! **Cost.** A pass over the blocks that are wanted. Of all blocks up to the present, what
 //! is over stays so: its sums are kept and go on where they stopped, and the pass is over
-//! the living alone.
+//! the living alone. So it is for some of them ([`Only`]), as long as they are the same.
 
 use super::Session;
+use super::blocks::Block;
 use super::estimate;
 use super::estimate::curve::Curve;
 use super::estimate::survival::{Mass, Table, bucket};
 use super::estimate::what_if::{Blur, Crossings, what_if};
 use super::figures::{Followed, Ratio};
 use super::lives::{End, Life, Place};
+use super::then::bounds::Bounds;
+use super::then::only::{Only, Seen};
 use super::then::weights::Weights;
 use super::when::When;
 use heaptop_protocol::estimate::{Interval, Weight};
 use heaptop_protocol::event::Moment;
 use heaptop_protocol::totals::Totals;
 use std::cell::RefCell;
+use std::sync::Arc;
 
 /// Most bytes that a thread has allocated and not booked on G yet.
 const UNBOOKED_BYTES: f64 = 65_536.0;
@@ -59,8 +63,10 @@ impl Minor {
 }
 
 /// From when to when blocks are followed, in microseconds since the agent's start and on G.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Within {
+    /// Which blocks alone, and as of when they are chosen.
+    only: Option<(Arc<Only>, Bounds)>,
     begin_us: u64,
     end_us: u64,
     /// Who was born before enters no earlier.
@@ -69,6 +75,24 @@ struct Within {
     until_clock: u64,
     /// Larger blocks are not born young.
     most_bytes: u64,
+}
+
+impl Within {
+    /// Whoever is over is chosen as he is ever after.
+    fn settled(&self) -> Self {
+        let only = self.only.as_ref().map(|(only, at)| (Arc::clone(only), at.settled()));
+        Self { only, ..*self }
+    }
+
+    fn takes_life(&self, life: &Life) -> bool {
+        let chosen = |(only, at): &(Arc<Only>, Bounds)| only.takes(&Seen::life(life), at);
+        life.size <= self.most_bytes && self.only.as_ref().is_none_or(chosen)
+    }
+
+    fn takes_living(&self, block: &Block) -> bool {
+        let chosen = |(only, at): &(Arc<Only>, Bounds)| only.takes(&Seen::living(block, at), at);
+        block.size <= self.most_bytes && self.only.as_ref().is_none_or(chosen)
+    }
 }
 
 /// Sums over blocks. Blocks that were sure to be seen leave nothing to chance. But they also
@@ -90,11 +114,14 @@ struct Sums {
 
 /// Of all lives that are over, as far as they were gone through.
 #[derive(Debug, Default)]
-pub(super) struct Kept(RefCell<Over>);
+pub(super) struct Kept(RefCell<[Over; 2]>);
+
+/// What lives and their beginnings are, which of them, and how callstacks are called.
+type OverKey = (u64, Option<Moment>, Option<Arc<Only>>, u64);
 
 #[derive(Debug, Default)]
 struct Over {
-    key: (u64, Option<Moment>),
+    key: Option<OverKey>,
     until: Place,
     sums: Sums,
 }
@@ -154,7 +181,7 @@ impl Sums {
         let mut weights = Weights::new();
         for (_, b) in session.blocks.iter() {
             let us = b.born_ns / 1000;
-            if us > within.end_us || b.size > within.most_bytes || !wanted(b.stack) {
+            if us > within.end_us || !wanted(b.stack) || !within.takes_living(b) {
                 continue;
             }
             let w = weights.of(b.interval, b.size);
@@ -181,7 +208,10 @@ impl Sums {
 impl Over {
     /// Goes on, over so many lives at most.
     fn go_on(&mut self, session: &Session, within: &Within, most: usize) {
-        let key = (session.lives.rewritten(), session.lives.since());
+        let only = within.only.as_ref().map(|(only, _)| Arc::clone(only));
+        let names = if only.is_some() { session.book.renamed() } else { 0 };
+        let lives = &session.lives;
+        let key = Some((lives.rewritten(), lives.since(), only, names));
         if self.key != key {
             *self = Self { key, ..Self::default() };
         }
@@ -194,7 +224,7 @@ impl Over {
             }
             for life in lives {
                 left = left.saturating_sub(1);
-                if life.size <= within.most_bytes {
+                if within.takes_life(&life) {
                     let w = weights.of(life.interval, life.size);
                     self.sums.life(session, within, &life, w);
                 }
@@ -222,11 +252,22 @@ impl Session {
     /// configured.
     #[must_use]
     pub fn minor_lives_at(&self, when: When, wanted: impl Fn(u32) -> bool + Copy) -> Minor {
-        let within = self.followed_within(when);
+        self.minor_lives_of(when, None, wanted)
+    }
+
+    /// The same of some blocks alone.
+    #[must_use]
+    pub fn minor_lives_of(
+        &self,
+        when: When,
+        only: Option<&Arc<Only>>,
+        wanted: impl Fn(u32) -> bool + Copy,
+    ) -> Minor {
+        let within = self.followed_within(when, only);
         let mut sums = Sums::default();
         let mut weights = Weights::new();
         for life in self.lives.of_within(0, within.begin_us, within.end_us, wanted) {
-            if life.size <= within.most_bytes {
+            if within.takes_life(&life) {
                 let w = weights.of(life.interval, life.size);
                 sums.life(self, &within, &life, w);
             }
@@ -237,13 +278,15 @@ impl Session {
 
     /// The same of all callstacks.
     #[must_use]
-    pub fn all_minor_lives_at(&self, when: When) -> Minor {
+    pub fn all_minor_lives_at(&self, when: When, only: Option<&Arc<Only>>) -> Minor {
         if when.until(self.now_ns) != When::Now {
-            return self.minor_lives_at(when, |_| true);
+            return self.minor_lives_of(when, only, |_| true);
         }
-        let within = self.followed_within(When::Now);
-        let mut over = self.minor.0.borrow_mut();
-        over.go_on(self, &within, usize::MAX);
+        let within = self.followed_within(When::Now, only);
+        let mut kept = self.minor.0.borrow_mut();
+        // All, and some of them: these are no others so long as the same are asked for.
+        let over = &mut kept[usize::from(only.is_some())];
+        over.go_on(self, &within.settled(), usize::MAX);
         let mut sums = over.sums.clone();
         sums.living(self, &within, |_| true);
         sums.minor(self)
@@ -251,10 +294,11 @@ impl Session {
 
     /// Goes through some lives ahead of their being asked for.
     pub(super) fn look_ahead_at_minor_lives(&self, most: usize) {
-        self.minor.0.borrow_mut().go_on(self, &self.followed_within(When::Now), most);
+        let within = self.followed_within(When::Now, None);
+        self.minor.0.borrow_mut()[0].go_on(self, &within, most);
     }
 
-    fn followed_within(&self, when: When) -> Within {
+    fn followed_within(&self, when: When, only: Option<&Arc<Only>>) -> Within {
         let (begin, end) = match when.until(self.now_ns) {
             When::At(at) => (0, at),
             When::Range { from_ns, to_ns } => (from_ns, to_ns),
@@ -262,7 +306,9 @@ impl Session {
         };
         // G at both: who lived before the one enters late, who lives at the other leaves.
         let since = if begin > 0 { self.clock.at(begin) } else { 0 };
+        let at = only.map(|only| (Arc::clone(only), self.bounds(when)));
         Within {
+            only: at,
             begin_us: begin / 1000,
             end_us: end / 1000,
             since_clock: self.lives.since().map_or(u64::MAX, |since| since.clock).max(since),
@@ -410,12 +456,12 @@ mod tests {
             if i % 10 == 0 {
                 f.report();
                 let (kept, anew) = (
-                    f.session.all_minor_lives_at(When::Now),
+                    f.session.all_minor_lives_at(When::Now, None),
                     f.session.minor_lives_at(When::Now, |_| true),
                 );
                 assert_eq!(format!("{kept:?}"), format!("{anew:?}"), "after {i}");
             }
         }
-        assert!(f.session.minor.0.borrow().until != Place::default());
+        assert!(f.session.minor.0.borrow()[0].until != Place::default());
     }
 }

@@ -179,6 +179,9 @@ pub struct Session {
     notices: Vec<String>,
     log: log::Log,
     threads: FxHashMap<ThreadId, Thread>,
+    threads_renamed: u64,
+    /// What filters mean.
+    pub(crate) filters: crate::query::filter::Kept,
     marks: Vec<Mark>,
     phases: Vec<Phase>,
     context: Option<Context>,
@@ -234,6 +237,8 @@ impl Session {
             notices: Vec::new(),
             log: log::Log::default(),
             threads: FxHashMap::default(),
+            threads_renamed: 0,
+            filters: <_>::default(),
             marks: Vec::new(),
             phases: Vec::new(),
             context: None,
@@ -310,7 +315,8 @@ impl Session {
             FromAgent::Thread(thread) => {
                 if self.threads.len() < MOST_THREADS || self.threads.contains_key(&thread.id) {
                     let name = sane::text(&thread.name).into_owned();
-                    self.threads.insert(thread.id, Thread { name, ..thread });
+                    let known = self.threads.insert(thread.id, Thread { name, ..thread });
+                    self.threads_renamed += u64::from(known.is_some());
                 }
             }
             FromAgent::Stack(stack) => {

@@ -2,15 +2,16 @@
 
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Stylize;
+use ratatui::style::{Modifier, Stylize};
 use ratatui::text::{Line, Span};
 
 use super::{format, help, text};
 use crate::app::{App, Screen, Typed, Wanted};
 use crate::export;
+use crate::query::filter;
 
 /// The filter, while it is typed or holds.
-pub fn filter(app: &App, area: Rect, frame: &mut Frame) {
+pub fn filter_line(app: &App, area: Rect, frame: &mut Frame) {
     if area.is_empty() {
         return;
     }
@@ -19,7 +20,12 @@ pub fn filter(app: &App, area: Rect, frame: &mut Frame) {
         let filter = text::clean(&app.question().filter).into_owned();
         if !filter.is_empty() {
             let shown = text::keep_start(&filter, width.saturating_sub(9)).into_owned();
-            frame.render_widget(Line::from(vec![" filter ".dim(), shown.bold()]), area);
+            let mut line = Line::from(vec![" filter ".dim(), shown.bold()]);
+            let since = "  of single blocks: what was over before heaptop came is in no figure";
+            if filter_is_of_blocks(app) && line.width() + text::width(since) < width {
+                line.push_span(since.dim());
+            }
+            frame.render_widget(line, area);
         }
         return;
     };
@@ -35,14 +41,41 @@ pub fn filter(app: &App, area: Rect, frame: &mut Frame) {
     let hidden = text::width(&typed).saturating_sub(room);
     let shown = text::keep_end(&typed, room).into_owned();
     let mut line = Line::from(vec![lead.bold(), shown.clone().bold()]);
-    if text::width(&shown) + hint.len() + lead.len() + 1 < width {
-        line.push_span(hint.dim());
+    let wrong = app.wrong_filter();
+    let hint = match wrong {
+        Some(wrong) => format!("  {}", text::clean(&wrong.says)),
+        None => hint.to_owned(),
+    };
+    let left = width.saturating_sub(text::width(&shown) + lead.len() + 1);
+    if text::width(&hint) < left {
+        line.push_span(Span::raw(hint).dim());
+    } else if wrong.is_some() && left > 12 {
+        line.push_span(Span::raw(text::keep_start(&hint, left).into_owned()).dim());
     }
     frame.render_widget(line, area);
+    if let Some(wrong) = wrong {
+        mark(wrong.at, lead.len(), hidden, app, area, frame);
+    }
     let column = lead.len() + cursor.saturating_sub(hidden).min(room);
     if column < width {
         frame.set_cursor_position(Position::new(area.x + column as u16, area.y));
     }
+}
+
+/// Turns the colours of the character round that is wrong; behind the last that of the
+/// space there.
+fn mark(at: usize, lead: usize, hidden: usize, app: &App, area: Rect, frame: &mut Frame) {
+    let before: String =
+        app.prompt().map(|(_, typed, _)| typed.chars().take(at).collect()).unwrap_or_default();
+    let Some(column) = text::width(&text::clean(&before)).checked_sub(hidden) else { return };
+    let x = (lead + column).min(usize::from(area.width) - 1) as u16;
+    if let Some(cell) = frame.buffer_mut().cell_mut(Position::new(area.x + x, area.y)) {
+        cell.modifier.insert(Modifier::REVERSED);
+    }
+}
+
+fn filter_is_of_blocks(app: &App) -> bool {
+    filter::parse(&app.question().filter).is_ok_and(|filter| filter.is_of_blocks())
 }
 
 /// Keys at the left, as many as fit; at the right how many rows there are.

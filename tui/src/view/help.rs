@@ -1,4 +1,4 @@
-//! The help: the table of keys, and what the signs mean.
+//! The help: the table of keys, what filters are made of, and what the signs mean.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -8,6 +8,7 @@ use ratatui::text::{Line, Span};
 use super::text;
 use crate::app::keymap::Keymap;
 use crate::app::keys::{Binding, LEGEND, SCREENS};
+use crate::query::filter::PREDICATES;
 
 /// Columns of the keys.
 const KEYS: usize = 16;
@@ -20,6 +21,8 @@ pub fn draw(keymap: &Keymap, offset: usize, area: Rect, frame: &mut Frame) {
         .lines()
         .map(|(b, keys)| line(keys, b.says, &places(b), area.width))
         .chain([Line::default()])
+        .chain(PREDICATES.iter().map(|p| line(p.shown, p.says, "", area.width)))
+        .chain([Line::default()])
         .chain(LEGEND.iter().map(|(sign, says)| line(sign, says, "", area.width)));
     for (y, line) in (area.y..area.bottom()).zip(lines.skip(offset)) {
         frame.render_widget(line, Rect { y, height: 1, ..area });
@@ -29,7 +32,7 @@ pub fn draw(keymap: &Keymap, offset: usize, area: Rect, frame: &mut Frame) {
 /// How many lines there are.
 #[must_use]
 pub fn lines(keymap: &Keymap) -> usize {
-    keymap.lines().count() + 1 + LEGEND.len()
+    keymap.lines().count() + 1 + PREDICATES.len() + 1 + LEGEND.len()
 }
 
 fn line(keys: &str, says: &str, places: &str, width: u16) -> Line<'static> {

@@ -152,7 +152,7 @@ pub fn draw(app: &App, frame: &mut Frame) {
         Screen::Export(menu) => export::draw(menu, parts.body, frame),
         Screen::Help { offset } => help::draw(app.keymap(), *offset, parts.body, frame),
     }
-    bar::filter(app, parts.filter, frame);
+    bar::filter_line(app, parts.filter, frame);
     bar::keys(app, parts.bar, frame);
     app.options().theme.paint(frame.buffer_mut());
     if app.options().ascii {
@@ -250,7 +250,7 @@ fn why_empty(app: &App) -> String {
     let filter = &app.question().filter;
     let summary = app.summary();
     if !filter.is_empty() && summary.samples.is_some_and(|n| n > 0) {
-        return format!("no name contains “{}”: Esc takes the filter away", text::clean(filter));
+        return format!("nothing fits “{}”: Esc takes the filter away", text::clean(filter));
     }
     if matches!(app.screen(), Screen::Callers(_)) {
         return "nothing of this metric goes through the focus: m counts another, Esc goes back"

@@ -51,6 +51,6 @@ fn they_are_sorted_and_filtered() {
     assert_eq!(names(&app), ["worker", "acceptor"]);
     press(&mut app, &f.session, "ssssss");
     assert_eq!(names(&app), ["acceptor", "worker"], "by name");
-    press(&mut app, &f.session, "/work⏎");
+    press(&mut app, &f.session, "/thread:work⏎");
     assert_eq!(names(&app), ["worker"]);
 }

@@ -12,7 +12,7 @@ fn exact(estimate: Estimate) -> f64 {
 }
 
 fn of(f: &Fixture, function: &str) -> Details {
-    details(&f.session, When::Now, key(&f.session, function)).unwrap()
+    details(&f.session, When::Now, key(&f.session, function), "").unwrap()
 }
 
 /// At R = 1 all that is said is what was done.
@@ -77,8 +77,8 @@ fn a_callsite_is_told_block_by_block() {
     assert_eq!(blocks, [(kept, 100, 8, "orders"), (grown.id(), 40, 3, "other")]);
     assert!(d.blocks.iter().all(|block| block.address > 0));
     assert_eq!(d.hints, [], "of so few nothing is said");
-    assert!(details(&f.session, When::Now, key(&f.session, "main")).is_none());
-    assert!(details(&f.session, When::At(0), key(&f.session, "leaf")).is_none());
+    assert!(details(&f.session, When::Now, key(&f.session, "main"), "").is_none());
+    assert!(details(&f.session, When::At(0), key(&f.session, "leaf"), "").is_none());
 }
 
 /// The same service in three ways: more work, longer stays, larger blocks.
@@ -257,7 +257,7 @@ fn a_ladder_of_reallocs_is_told_step_by_step() {
     });
     assert_eq!(hint, Some((10.0 / 3.0, 1024)));
     let range = When::Range { from_ns, to_ns: f.time_ns };
-    let later = details(&f.session, range, key(&f.session, "grow")).unwrap().grown.unwrap();
+    let later = details(&f.session, range, key(&f.session, "grow"), "").unwrap().grown.unwrap();
     assert_eq!((exact(later.steps), exact(later.copied)), (6.0, 704.0 + 192.0));
 }
 

@@ -67,7 +67,7 @@ fn what_is_not_told_of_is_unknown_everywhere() {
         for when in [When::Now, past] {
             let asked = format!("{track:?} {when:?}");
             assert_eq!(known(&f, when), wanted, "{asked}");
-            let threads = threads(s, when);
+            let threads = threads(s, when, "");
             let thread = threads.first().expect("a thread has allocated");
             assert_eq!(is(thread.in_use_bytes), in_use, "{asked}");
             assert_eq!(is(thread.allocated_bytes), allocated, "{asked}");
@@ -77,7 +77,7 @@ fn what_is_not_told_of_is_unknown_everywhere() {
             let figures = &promotions.rows.first().expect("something was promoted").figures;
             assert_eq!((is(figures.promoted_bytes), is(figures.minor_bytes)), (in_use, lives));
             assert_eq!(is(figures.promoted_rate), in_use, "{asked}");
-            assert_eq!(survival(s, None, when).is_some(), lives, "{asked}");
+            assert_eq!(survival(s, None, when, "").is_some(), lives, "{asked}");
             assert_eq!(old(s, when, "").is_some(), in_use, "{asked}");
         }
         // The header's, the curve's.
@@ -91,7 +91,7 @@ fn what_is_not_told_of_is_unknown_everywhere() {
         assert_eq!(last.allocated_bytes.is_some(), allocated);
         assert_eq!(s.notices().len(), usize::from(track != Track::All), "it is said");
         let key = callsites(s, &Question::default()).rows[0].key;
-        let closely = details(s, When::Now, key);
+        let closely = details(s, When::Now, key, "");
         assert_eq!(closely.is_some(), in_use);
         if let Some(closely) = closely {
             assert_eq!((closely.deaths > 0, closely.ages.is_empty()), (lives, !lives));

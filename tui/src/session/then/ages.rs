@@ -1,7 +1,8 @@
 //! Entries into survival curves, and ways out of them, by group.
 
 use super::bounds::Bounds;
-use super::by::{By, Classes};
+use super::by::{Classes, Cut};
+use super::only::Seen;
 use super::weights::Weights;
 use super::{Session, When};
 use crate::session::estimate::survival::bucket;
@@ -29,9 +30,9 @@ impl Followed {
 }
 
 /// By group, or another class: who was followed in the stretch of time.
-pub fn of(session: &Session, bounds: &Bounds, by: By) -> Vec<Ages> {
-    let classes = Classes::of(session, by);
-    let settled = session.settled(bounds, by);
+pub fn of(session: &Session, bounds: &Bounds, cut: &Cut) -> Vec<Ages> {
+    let classes = Classes::of(session, cut, bounds);
+    let settled = session.settled(bounds, cut);
     let mut groups = settled.as_ref().map(|settled| settled.ages.clone()).unwrap_or_default();
     groups.resize_with(classes.count(session), Ages::default);
     if bounds.when == When::Peak || !bounds.in_use {
@@ -52,13 +53,13 @@ pub fn of(session: &Session, bounds: &Bounds, by: By) -> Vec<Ages> {
     let chunks = settled.map_or(0, |settled| settled.chunks);
     for life in session.lives.within(chunks, bounds.followed_us, bounds.end_us) {
         let w = weights.of(life.interval, life.size).objects;
-        let class = classes.class(life.stack, life.size, life.thread);
+        let class = classes.class(&Seen::life(&life));
         follow(class, &Followed::dead(&life, w));
     }
     for (_, block) in session.blocks.iter() {
         if block.born_ns / 1000 <= bounds.end_us {
             follow(
-                classes.class(block.stack, block.size, block.thread),
+                classes.class(&Seen::living(block, bounds)),
                 &Followed {
                     born_us: block.born_ns / 1000,
                     listed: block.listed,

@@ -1,10 +1,13 @@
 //! Generations: blocks that live, by when they were born.
 
 use super::bounds::Bounds;
+use super::by::{By, Classes, Cut};
+use super::only::{Only, Seen};
 use super::weights::Weights;
 use super::{Session, When};
 use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::totals::Total;
+use std::sync::Arc;
 
 /// Generations by group.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,28 +46,34 @@ pub fn sums<'a, 't>(
 
 /// By group, the blocks alive at the end by the stretch of time that they were born in: the
 /// first until `ends_us[0]`, the next from then until `ends_us[1]`, the last after all.
-pub fn of(session: &Session, bounds: &Bounds, ends_us: &[u64]) -> Generations {
+pub fn of(
+    session: &Session,
+    bounds: &Bounds,
+    only: Option<&Arc<Only>>,
+    ends_us: &[u64],
+) -> Generations {
     let each = ends_us.len() + 1;
     let totals = vec![Total::default(); session.book.groups().numbers() * each];
     let mut groups = Generations { each, totals };
     if bounds.when == When::Peak || !bounds.in_use {
         return groups;
     }
-    let group_of = session.book.group_of();
+    let cut = Cut { by: By::Group, only: only.cloned() };
+    let classes = Classes::of(session, &cut, bounds);
     let mut weights = Weights::new();
-    let mut take = |stack: u32, born_us: u64, weight: &Weight| {
-        let Some(group) = group_of.get(stack as usize) else { return };
-        let generation = ends_us.partition_point(|&end| end < born_us);
-        if let Some(total) = groups.totals.get_mut(*group as usize * each + generation) {
+    let mut take = |one: &Seen, weight: &Weight| {
+        let Some(group) = classes.class(one) else { return };
+        let generation = ends_us.partition_point(|&end| end < one.born_us);
+        if let Some(total) = groups.totals.get_mut(group as usize * each + generation) {
             total.add(weight);
         }
     };
     for life in session.lives.within(0, bounds.end_us, bounds.end_us) {
-        take(life.stack, life.born_us, weights.of(life.interval, life.size));
+        take(&Seen::life(&life), weights.of(life.interval, life.size));
     }
     for (_, block) in session.blocks.iter() {
         if block.born_ns / 1000 <= bounds.end_us {
-            take(block.stack, block.born_ns / 1000, weights.of(block.interval, block.size));
+            take(&Seen::living(block, bounds), weights.of(block.interval, block.size));
         }
     }
     groups

@@ -143,6 +143,12 @@ impl Bounds {
         }
     }
 
+    /// Whether the cycle of a block that was born young is over, as far as it has one.
+    #[inline]
+    pub fn is_over(&self, born_clock: u64) -> bool {
+        self.cycle_end(born_clock) <= self.cycles_until
+    }
+
     /// Whether a living block that was born young outlives its cycle. Where that is the
     /// runtime's, nobody knows of one that is still young; else who lives at the cycle's end
     /// is promoted, whether it was told yet or not.

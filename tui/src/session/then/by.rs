@@ -1,10 +1,13 @@
 //! What blocks are put together by: their callsite's group, their callstack, their size or
-//! their thread.
+//! their thread; and which of them alone are looked at.
 
 use super::Session;
+use super::bounds::Bounds;
+use super::only::{Only, Seen};
 use crate::session::book::Book;
 use crate::session::then::threads::OTHERS;
 use heaptop_protocol::ids::ThreadId;
+use std::sync::Arc;
 
 /// See the module. Sizes and threads are known of single blocks alone, so nothing of
 /// them is known from before the viewer came but who lives.
@@ -21,6 +24,42 @@ pub enum By {
     Thread,
 }
 
+/// What of the blocks is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Cut {
+    /// What they are put together by.
+    pub by: By,
+    /// Which of them alone; `None`: all.
+    pub only: Option<Arc<Only>>,
+}
+
+impl From<By> for Cut {
+    fn from(by: By) -> Self {
+        Self { by, only: None }
+    }
+}
+
+impl Cut {
+    /// Whether single blocks are told apart: of what happened before the viewer came they
+    /// have no part but who lives.
+    #[must_use]
+    pub fn is_of_blocks(&self) -> bool {
+        self.by != By::Group || self.has_tests()
+    }
+
+    /// Whether blocks are chosen one by one.
+    #[must_use]
+    pub fn has_tests(&self) -> bool {
+        self.only.as_ref().is_some_and(|only| only.has_tests())
+    }
+
+    /// Whether a callstack has a part in it.
+    #[must_use]
+    pub fn takes_stack(&self, stack: u32) -> bool {
+        self.only.as_ref().is_none_or(|only| only.takes_stack(stack))
+    }
+}
+
 /// Size classes: class k holds sizes above 2^(k − 1), up to 2^k bytes.
 pub const SIZES: u32 = 65;
 
@@ -30,9 +69,17 @@ pub const fn size_class(size: u64) -> u32 {
     if size <= 1 { 0 } else { u64::BITS - (size - 1).leading_zeros() }
 }
 
-/// The numbers that blocks are put together under.
+/// The numbers that blocks are put together under, as of the end of some time.
+pub struct Classes {
+    /// What they are numbers of.
+    pub kind: Kind,
+    only: Option<Arc<Only>>,
+    bounds: Bounds,
+}
+
+/// The numbers that blocks are put together under, whichever they are.
 #[derive(Debug)]
-pub enum Classes {
+pub enum Kind {
     /// By callstack, its group.
     Groups(Vec<u32>),
     /// The callstacks, as many as there are.
@@ -44,6 +91,30 @@ pub enum Classes {
 }
 
 impl Classes {
+    /// Those of a session.
+    pub fn of(session: &Session, cut: &Cut, bounds: &Bounds) -> Self {
+        Self { kind: Kind::of(session, cut.by), only: cut.only.clone(), bounds: *bounds }
+    }
+
+    /// The number of a block; `None` for one that is not looked at, and for a callstack
+    /// that is not known.
+    #[inline]
+    #[must_use]
+    pub fn class(&self, one: &Seen) -> Option<u32> {
+        if self.only.as_ref().is_some_and(|only| !only.takes(one, &self.bounds)) {
+            return None;
+        }
+        self.kind.class(one.stack, one.size, one.thread)
+    }
+
+    /// Numbers are below this.
+    #[must_use]
+    pub fn count(&self, session: &Session) -> usize {
+        self.kind.count(session)
+    }
+}
+
+impl Kind {
     /// Those of a session.
     pub fn of(session: &Session, by: By) -> Self {
         match by {
@@ -112,6 +183,13 @@ impl Session {
             // Threads come and stay: one more may move the places of others.
             By::Thread => self.threads.len() as u64,
         }
+    }
+
+    /// The same, and when callstacks that are chosen by names have other names.
+    pub(super) fn cut_revision(&self, cut: &Cut) -> [u64; 2] {
+        let stacks = cut.only.as_ref().is_some_and(|only| only.has_stacks());
+        let names = if stacks { self.book.renamed() } else { 0 };
+        [self.classes_revision(cut.by), names]
     }
 
     /// The threads that have a class of their own, in the order of their classes; the

@@ -11,8 +11,13 @@ impl Session {
     pub fn since_came(&self, then: &Then, group: Option<u32>) -> Totals {
         let mut base = Totals::default();
         let stacks = self.book.stacks();
-        for (stack, totals) in self.base.iter().flat_map(|base| &base.totals) {
-            if group.is_none_or(|group| stacks[*stack as usize].group() == group) {
+        let cut = then.cut();
+        // Of single blocks the totals of a moment are of none from before.
+        let known = self.base.iter().filter(|_| !cut.has_tests());
+        for (stack, totals) in known.flat_map(|base| &base.totals) {
+            if cut.takes_stack(*stack)
+                && group.is_none_or(|group| stacks[*stack as usize].group() == group)
+            {
                 base.merge(totals);
             }
         }

@@ -29,9 +29,9 @@ pub struct Kept {
 }
 
 impl Session {
-    /// The lives that are over of a group, in order of their ends as all are; `members` tells
-    /// of each callstack whether it is one of it. `None` where there are too many.
-    pub(crate) fn lives_of(&self, group: u32, members: &[bool]) -> Option<Ref<'_, [Life]>> {
+    /// The lives that are over of a group, in order of their ends as all are. `None` where
+    /// there are too many.
+    pub(crate) fn lives_of(&self, group: u32) -> Option<Ref<'_, [Life]>> {
         let mut kept = self.then.closely.borrow_mut();
         let key = Key {
             group,
@@ -42,7 +42,8 @@ impl Session {
         if kept.key != Some(key) {
             *kept = Kept { key: Some(key), ..Kept::default() };
         }
-        let mine = |stack: u32| members.get(stack as usize).is_some_and(|mine| *mine);
+        let group_of = self.book.group_of();
+        let mine = |stack: u32| group_of.get(stack as usize) == Some(&group);
         while kept.lives.len() <= MOST {
             let (lives, end) = self.lives.of_from_place(kept.until, mine);
             if end == kept.until {

@@ -31,11 +31,12 @@
 
 mod ages;
 pub mod born;
-mod bounds;
+pub(crate) mod bounds;
 pub mod by;
 mod came;
 mod closely;
 pub mod old;
+pub(crate) mod only;
 mod settled;
 mod since;
 pub(super) mod standing;
@@ -55,7 +56,7 @@ use super::partition::{Class, Partition};
 use super::when::When;
 use super::{Connection, Session};
 use bounds::Bounds;
-use by::By;
+use by::{By, Cut};
 use heaptop_protocol::ids::ThreadId;
 use heaptop_protocol::totals::{Total, Totals};
 use rustc_hash::FxHashMap;
@@ -68,8 +69,9 @@ use trend::Trend;
 /// Until so long after a moment events may still come that are before it.
 const SETTLED_NS: u64 = 2_000_000_000;
 
-/// So many answers are kept: a screen asks about its moment, and about growth until now.
-const KEPT: usize = 2;
+/// So many answers are kept: the header asks about its moment, and a screen about the same of
+/// some blocks alone, and about growth.
+const KEPT: usize = 3;
 
 /// What costs a pass and is asked for with every drawing is made anew so often at most, in
 /// nanoseconds of the target's time.
@@ -83,11 +85,11 @@ const PARTS: u64 = 2;
 static NOTHING: LazyLock<Totals> = LazyLock::new(Totals::default);
 
 /// What an answer depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Key {
     when: When,
-    by: By,
-    classes: u64,
+    cut: Cut,
+    classes: [u64; 2],
     lives: u64,
     snapshots: usize,
     events: u64,
@@ -97,11 +99,11 @@ struct Key {
 type OverTime = (Key, usize, Arc<[f64]>);
 
 /// An answer up to the present that may be a little old.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Lately {
     from_ns: Option<u64>,
-    by: By,
-    classes: u64,
+    cut: Cut,
+    classes: [u64; 2],
     made_ns: u64,
     /// How many of its [`PARTS`] are its own.
     own: u64,
@@ -130,7 +132,7 @@ impl Kept {
 /// See the module.
 #[derive(Debug)]
 pub struct Then {
-    by: By,
+    cut: Cut,
     bounds: Bounds,
     sets: Arc<Sets>,
     lives: OnceLock<Arc<Vec<Ages>>>,
@@ -168,10 +170,10 @@ impl Session {
     /// made of the blocks that were heard of. Costs a pass when something has changed.
     #[must_use]
     pub fn in_use_over_time(&self, from_ns: u64, to_ns: u64, steps: usize) -> Arc<[f64]> {
-        let key = self.key(When::Range { from_ns, to_ns }, By::Group);
+        let key = self.key(When::Range { from_ns, to_ns }, &By::Group.into());
         let mut kept = self.then.over_time.borrow_mut();
         match &*kept {
-            Some((known, of, values)) if (*known, *of) == (key, steps) => Arc::clone(values),
+            Some((known, of, values)) if *known == key && *of == steps => Arc::clone(values),
             _ => {
                 let values: Arc<[f64]> = trend::over_time(self, from_ns, to_ns, steps).into();
                 *kept = Some((key, steps, Arc::clone(&values)));
@@ -180,8 +182,14 @@ impl Session {
         }
     }
 
+    /// From and to which moments `when` is, and how much of that was seen.
+    #[must_use]
+    pub(crate) fn bounds(&self, when: When) -> Bounds {
+        Bounds::new(self, when)
+    }
+
     /// What an answer about `when` depends on.
-    fn key(&self, when: When, by: By) -> Key {
+    fn key(&self, when: When, cut: &Cut) -> Key {
         let end_ns = match when {
             When::Now | When::Peak => u64::MAX,
             When::At(end) | When::Range { to_ns: end, .. } => end,
@@ -189,8 +197,8 @@ impl Session {
         let settled = end_ns.saturating_add(SETTLED_NS) < self.now_ns;
         Key {
             when,
-            by,
-            classes: self.classes_revision(by),
+            cut: cut.clone(),
+            classes: self.cut_revision(cut),
             lives: self.lives.revision(),
             snapshots: self.blind.len(),
             events: match when {
@@ -204,24 +212,24 @@ impl Session {
     /// The numbers of another moment; `None` for the present.
     #[must_use]
     pub fn then(&self, when: When) -> Option<Arc<Then>> {
-        self.then_by(when, By::Group)
+        self.then_by(when, &By::Group.into())
     }
 
-    /// The same, put together by something else.
+    /// The same, put together by something else, or of some blocks alone.
     #[must_use]
-    pub fn then_by(&self, when: When, by: By) -> Option<Arc<Then>> {
+    pub fn then_by(&self, when: When, cut: &Cut) -> Option<Arc<Then>> {
         let when = when.until(self.now_ns);
         if when == When::Now {
             return None;
         }
-        let key = self.key(when, by);
+        let key = self.key(when, cut);
         let mut kept = self.then.then.borrow_mut();
         if let Some((_, then)) = kept.iter().find(|(known, _)| *known == key) {
             return Some(Arc::clone(then));
         }
-        let then = Arc::new(Then::new(self, when, by));
+        let then = Arc::new(Then::new(self, when, cut.clone()));
         // What an older state of the same question was is of no use any more.
-        kept.retain(|(known, _)| (known.when, known.by) != (when, by));
+        kept.retain(|(known, _)| known.when != when || known.cut != *cut);
         kept.truncate(KEPT - 1);
         kept.insert(0, (key, Arc::clone(&then)));
         Some(then)
@@ -231,12 +239,12 @@ impl Session {
     /// on, and nothing else: made anew once a second, since each time costs a pass over all
     /// that lives.
     #[must_use]
-    pub fn lately(&self, from_ns: Option<u64>, by: By) -> Arc<Then> {
+    pub fn lately(&self, from_ns: Option<u64>, cut: &Cut) -> Arc<Then> {
         let now_ns = self.now_ns;
-        let classes = self.classes_revision(by);
+        let classes = self.cut_revision(cut);
         // There may be no other look at a target that is gone.
         let gone = matches!(self.connection, Connection::Lost(_) | Connection::Ended(_));
-        let same = |known: &Lately| (known.from_ns, known.by) == (from_ns, by);
+        let same = |known: &Lately| known.from_ns == from_ns && known.cut == *cut;
         let mut kept = self.then.lately.borrow_mut();
         let good = |known: &Lately| {
             let again = known.made_ns.saturating_add(if gone { 1 } else { LATELY_NS });
@@ -252,8 +260,8 @@ impl Session {
             return Arc::clone(then);
         }
         let mut then = match from_ns {
-            Some(from_ns) => Then::since(self, from_ns.min(now_ns), by),
-            None => Then::new(self, When::At(now_ns), by),
+            Some(from_ns) => Then::since(self, from_ns.min(now_ns), cut.clone()),
+            None => Then::new(self, When::At(now_ns), cut.clone()),
         };
         let mut own = PARTS;
         let before = kept.iter().find(|(known, _)| same(known) && known.classes == classes);
@@ -264,7 +272,7 @@ impl Session {
         let then = Arc::new(then);
         kept.retain(|(known, _)| !same(known));
         kept.truncate(KEPT - 1);
-        let known = Lately { from_ns, by, classes, made_ns: now_ns, own };
+        let known = Lately { from_ns, cut: cut.clone(), classes, made_ns: now_ns, own };
         kept.insert(0, (known, Arc::clone(&then)));
         then
     }
@@ -273,33 +281,34 @@ impl Session {
 impl Then {
     /// What is known of a moment or a range, without any sums.
     #[must_use]
-    pub fn bare(session: &Session, when: When) -> Self {
+    pub fn bare(session: &Session, when: When, cut: Cut) -> Self {
         let when = match when.until(session.now_ns) {
             When::Now => When::At(session.now_ns),
             when => when,
         };
-        Self::made(Bounds::new(session, when), Sets::default(), By::Group)
+        Self::made(Bounds::new(session, when), Sets::default(), cut)
     }
 
-    fn new(session: &Session, when: When, by: By) -> Self {
+    fn new(session: &Session, when: When, cut: Cut) -> Self {
         let bounds = Bounds::new(session, when);
-        let sets = Sets::of(session, &bounds, by);
-        Self::made(bounds, sets, by)
+        let sets = Sets::of(session, &bounds, &cut);
+        Self::made(bounds, sets, cut)
     }
 
     /// What is in use, and by how much it grew from a moment on; all else is unknown.
-    fn since(session: &Session, from_ns: u64, by: By) -> Self {
+    fn since(session: &Session, from_ns: u64, cut: Cut) -> Self {
         let when = When::Range { from_ns, to_ns: session.now_ns };
         let mut bounds = Bounds::new(session, when);
         (bounds.allocated, bounds.rate_seconds) = (false, None);
-        Self::made(bounds, Sets::since(session, &bounds, by), by)
+        let sets = Sets::since(session, &bounds, &cut);
+        Self::made(bounds, sets, cut)
     }
 
-    fn made(bounds: Bounds, sets: Sets, by: By) -> Self {
+    fn made(bounds: Bounds, sets: Sets, cut: Cut) -> Self {
         let sets = Arc::new(sets);
         let (lives, trend, grew) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let (old, born, together) = (Mutex::new(None), Mutex::new(None), Mutex::new(None));
-        Self { by, bounds, sets, lives, trend, grew, old, born, together }
+        Self { cut, bounds, sets, lives, trend, grew, old, born, together }
     }
 
     /// The same, with those of its parts that are kept; others are made when they are asked
@@ -307,7 +316,7 @@ impl Then {
     fn with_parts(&self, keep: impl Fn(u64) -> bool) -> Self {
         let (lives, trend) = (self.lives.clone(), self.trend.clone());
         Self {
-            by: self.by,
+            cut: self.cut.clone(),
             bounds: self.bounds,
             sets: Arc::clone(&self.sets),
             lives: if keep(0) { lives } else { OnceLock::new() },
@@ -348,7 +357,7 @@ impl Then {
     #[must_use]
     pub fn grew(&self) -> &[bool] {
         self.grew.get_or_init(|| {
-            if !self.bounds.grows {
+            if !self.grows() {
                 return Vec::new();
             }
             let sets = self.sets.grown.iter().map(|group| (&group.gained, &group.lost));
@@ -362,22 +371,24 @@ impl Then {
         self.sets.groups.len().max(self.sets.in_use.len())
     }
 
-    /// What blocks are put together by.
+    /// What blocks are put together by, and which of them they are.
     #[must_use]
-    pub const fn by(&self) -> By {
-        self.by
+    pub const fn cut(&self) -> &Cut {
+        &self.cut
     }
 
     /// What each thread did, as far as it was heard of.
     #[must_use]
     pub fn threads(&self, session: &Session) -> FxHashMap<ThreadId, threads::OfThread> {
-        threads::of(session, &self.bounds)
+        threads::of(session, &self.bounds, &self.cut)
     }
 
     /// By group, the blocks alive then that were born until `born_until_ns`.
     #[must_use]
     pub fn old(&self, session: &Session, born_until_ns: u64) -> Arc<Vec<Total>> {
-        let make = || Arc::new(old::of(session, &self.bounds, born_until_ns / 1000));
+        let make = || {
+            Arc::new(old::of(session, &self.bounds, self.cut.only.as_ref(), born_until_ns / 1000))
+        };
         let Ok(mut kept) = self.old.lock() else { return make() };
         match &*kept {
             Some((known, groups)) if *known == born_until_ns => Arc::clone(groups),
@@ -392,7 +403,7 @@ impl Then {
     /// How old those of some groups are, beside `groups`. Costs a pass over all that lives.
     #[must_use]
     pub fn old_ages(&self, session: &Session, born_until_ns: u64, groups: &[u32]) -> Vec<Ages> {
-        old::ages(session, &self.bounds, born_until_ns / 1000, groups)
+        old::ages(session, &self.bounds, self.cut.only.as_ref(), born_until_ns / 1000, groups)
     }
 
     /// Of sets of groups, the blocks alive then by generation: those born until the first of
@@ -406,10 +417,11 @@ impl Then {
     ) -> Vec<Vec<Total>> {
         let ends_us: Vec<u64> = ends_ns.iter().map(|ns| ns / 1000).collect();
         let purpose = Purpose::Generations;
-        if let Some(standing) = session.standing(&self.bounds, By::Group, purpose, &ends_us) {
+        if let Some(standing) = session.standing(&self.bounds, &self.cut, purpose, &ends_us) {
             return born::sums(&|group| standing.of(group), ends_us.len() + 1, sets);
         }
-        let make = || Arc::new(born::of(session, &self.bounds, &ends_us));
+        let only = self.cut.only.as_ref();
+        let make = || Arc::new(born::of(session, &self.bounds, only, &ends_us));
         let groups = match self.born.lock() {
             Err(_) => make(),
             Ok(mut kept) => match &*kept {
@@ -464,24 +476,31 @@ impl Then {
     /// What a group gained and lost in the range; `None` where that is not known.
     #[must_use]
     pub fn group_growth(&self, group: u32) -> Option<(&Total, &Total)> {
-        self.bounds.grows.then(|| {
+        self.grows().then(|| {
             let none = &NOTHING.in_use;
             self.sets.grown.get(group as usize).map_or((none, none), |g| (&g.gained, &g.lost))
         })
+    }
+
+    /// Of blocks that are over by choice none is alive at the end.
+    fn grows(&self) -> bool {
+        self.bounds.grows && !self.cut.only.as_ref().is_some_and(|only| only.all_over())
     }
 
     /// The same of all.
     #[must_use]
     pub fn growth(&self) -> Option<(&Total, &Total)> {
         let whole = &self.sets.whole_grown;
-        self.bounds.grows.then_some((&whole.gained, &whole.lost))
+        self.grows().then_some((&whole.gained, &whole.lost))
     }
 
     /// Whether what was in use is known.
     #[must_use]
     pub fn knows_in_use(&self) -> bool {
+        let over = self.cut.only.as_ref().is_some_and(|only| only.all_over());
         // The peak is told by callstack.
-        self.bounds.in_use && (self.by == By::Group || self.bounds.when != When::Peak)
+        let told = !self.cut.is_of_blocks() || self.bounds.when != When::Peak;
+        self.bounds.in_use && told && !over
     }
 
     /// Whether what was allocated and promoted is known.
@@ -549,7 +568,7 @@ impl Then {
 
     /// Fills `table` with the lives of some groups together.
     pub fn ages_of(&self, session: &Session, groups: impl Iterator<Item = u32>, table: &mut Table) {
-        let lives = self.lives.get_or_init(|| ages::of(session, &self.bounds, self.by).into());
+        let lives = self.lives.get_or_init(|| ages::of(session, &self.bounds, &self.cut).into());
         table.clear();
         groups.filter_map(|group| lives.get(group as usize)).for_each(|ages| ages.add_to(table));
     }
@@ -558,13 +577,13 @@ impl Then {
     /// oldest first.
     #[must_use]
     pub fn trend(&self, session: &Session, group: Option<u32>) -> Vec<f64> {
-        let trend = self.trend.get_or_init(|| Trend::of(session, &self.bounds, self.by).into());
+        let trend = self.trend.get_or_init(|| Trend::of(session, &self.bounds, &self.cut).into());
         group.map_or_else(|| trend.whole(), |group| trend.group(group).to_vec())
     }
 
     /// How many steps of the trend there are.
     #[must_use]
     pub fn trend_steps(&self, session: &Session) -> usize {
-        self.trend.get_or_init(|| Trend::of(session, &self.bounds, self.by).into()).steps()
+        self.trend.get_or_init(|| Trend::of(session, &self.bounds, &self.cut).into()).steps()
     }
 }

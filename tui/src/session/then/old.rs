@@ -1,7 +1,8 @@
 //! Blocks that are alive and not young any more: where leaks are.
 
 use super::bounds::Bounds;
-use super::by::By;
+use super::by::{By, Classes, Cut};
+use super::only::{Only, Seen};
 use super::standing::Purpose;
 use super::weights::Weights;
 use super::{Session, When};
@@ -9,12 +10,19 @@ use crate::session::estimate::survival::bucket;
 use crate::session::lifetimes::{Ages, Turn};
 use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::totals::Total;
+use std::sync::Arc;
 
 /// By group, the blocks alive at the end that were born until `born_until_us`.
-pub fn of(session: &Session, bounds: &Bounds, born_until_us: u64) -> Vec<Total> {
+pub fn of(
+    session: &Session,
+    bounds: &Bounds,
+    only: Option<&Arc<Only>>,
+    born_until_us: u64,
+) -> Vec<Total> {
     let mut groups = vec![Total::default(); session.book.groups().numbers()];
+    let cut = Cut { by: By::Group, only: only.cloned() };
     let ends = [born_until_us.min(bounds.end_us)];
-    if let Some(standing) = session.standing(bounds, By::Group, Purpose::Old, &ends) {
+    if let Some(standing) = session.standing(bounds, &cut, Purpose::Old, &ends) {
         for (of, group) in standing.classes().zip(&mut groups) {
             *group = of[0];
         }
@@ -23,6 +31,7 @@ pub fn of(session: &Session, bounds: &Bounds, born_until_us: u64) -> Vec<Total> 
     each(
         session,
         bounds,
+        only,
         born_until_us,
         |_| true,
         |group, _, weight| {
@@ -35,7 +44,13 @@ pub fn of(session: &Session, bounds: &Bounds, born_until_us: u64) -> Vec<Total> 
 }
 
 /// How old they are, of these groups alone.
-pub fn ages(session: &Session, bounds: &Bounds, born_until_us: u64, groups: &[u32]) -> Vec<Ages> {
+pub fn ages(
+    session: &Session,
+    bounds: &Bounds,
+    only: Option<&Arc<Only>>,
+    born_until_us: u64,
+    groups: &[u32],
+) -> Vec<Ages> {
     let mut place_of = vec![u32::MAX; session.book.groups().numbers()];
     for (place, group) in (0..).zip(groups) {
         place_of[*group as usize] = place;
@@ -45,7 +60,7 @@ pub fn ages(session: &Session, bounds: &Bounds, born_until_us: u64, groups: &[u3
     let place = |group: u32| place_of.get(group as usize).copied().unwrap_or(u32::MAX);
     let wanted =
         |stack: u32| group_of.get(stack as usize).is_some_and(|group| place(*group) < u32::MAX);
-    each(session, bounds, born_until_us, wanted, |group, born_us, weight| {
+    each(session, bounds, only, born_until_us, wanted, |group, born_us, weight| {
         if let Some(ages) = ages.get_mut(place(group) as usize) {
             let age = bucket((bounds.end_us - born_us).saturating_mul(1000));
             ages.add(None, (Turn::Death, age), weight.objects);
@@ -59,6 +74,7 @@ pub fn ages(session: &Session, bounds: &Bounds, born_until_us: u64, groups: &[u3
 fn each(
     session: &Session,
     bounds: &Bounds,
+    only: Option<&Arc<Only>>,
     born_until_us: u64,
     wanted: impl Fn(u32) -> bool + Copy,
     mut one: impl FnMut(u32, u64, &Weight),
@@ -66,18 +82,22 @@ fn each(
     if bounds.when == When::Peak || !bounds.in_use {
         return;
     }
-    let groups = session.book.group_of();
+    let cut = Cut { by: By::Group, only: only.cloned() };
+    let classes = Classes::of(session, &cut, bounds);
     let mut weights = Weights::new();
     let born = born_until_us.min(bounds.end_us);
     for life in session.lives.of_within(0, bounds.end_us, born, wanted) {
-        if let Some(group) = groups.get(life.stack as usize) {
-            one(*group, life.born_us, weights.of(life.interval, life.size));
+        if let Some(group) = classes.class(&Seen::life(&life)) {
+            one(group, life.born_us, weights.of(life.interval, life.size));
         }
     }
     for (_, block) in session.blocks.of_stacks(wanted) {
         let born_us = block.born_us();
-        if let Some(group) = groups.get(block.stack as usize).filter(|_| born_us <= born) {
-            one(*group, born_us, weights.of(block.interval, block.size));
+        if born_us > born {
+            continue;
+        }
+        if let Some(group) = classes.class(&Seen::living(block, bounds)) {
+            one(group, born_us, weights.of(block.interval, block.size));
         }
     }
 }

@@ -10,11 +10,13 @@
 //! when the store is thinned or callstacks change their groups. Together they take
 //! [`MOST_BYTES`] at most, or it is one alone: of many callstacks there are fewer. Of sizes
 //! and threads, which are few, there is one for each chunk, and they are made ahead of
-//! their being asked for, a little with each refresh ([`Session::look_ahead`]).
+//! their being asked for, a little with each refresh ([`Session::look_ahead`]). Of some blocks
+//! alone ([`super::only`]) they are kept for what was asked about last.
 
 use super::ages;
 use super::bounds::Bounds;
-use super::by::{By, Classes};
+use super::by::{By, Classes, Cut};
+use super::only::Seen;
 use super::totals::{OfGroup, Sets, dead};
 use super::weights::Weights;
 use super::{Session, When};
@@ -51,7 +53,7 @@ pub struct Checkpoint {
 /// All that are kept, of one kind of classes.
 #[derive(Debug, Default)]
 pub struct Settled {
-    key: (u64, u64),
+    key: Option<(u64, [u64; 2], Cut)>,
     checkpoints: Vec<Arc<Checkpoint>>,
     /// Sums up to a place behind the last of them.
     open: Checkpoint,
@@ -60,8 +62,8 @@ pub struct Settled {
 
 impl Settled {
     /// The latest that is before the moment and its window of rates.
-    fn before(&mut self, session: &Session, bounds: &Bounds, by: By) -> Option<Arc<Checkpoint>> {
-        self.go_on(session, bounds, by, usize::MAX);
+    fn before(&mut self, session: &Session, bounds: &Bounds, cut: &Cut) -> Option<Arc<Checkpoint>> {
+        self.go_on(session, bounds, cut, usize::MAX);
         let fits = |c: &&Arc<Checkpoint>| {
             c.last_end_us <= bounds.window_us && c.last_cycle <= bounds.cycles_until
         };
@@ -69,24 +71,26 @@ impl Settled {
     }
 
     /// Makes those that can be made, going through `most` lives.
-    fn go_on(&mut self, session: &Session, bounds: &Bounds, by: By, most: usize) {
-        let key = (session.lives.rewritten(), session.classes_revision(by));
+    fn go_on(&mut self, session: &Session, bounds: &Bounds, cut: &Cut, most: usize) {
+        let by = cut.by;
+        let key = Some((session.lives.rewritten(), session.cut_revision(cut), cut.clone()));
         if self.key != key {
             *self = Self { key, ..Self::default() };
         }
         // The last chunk is not full.
         let full = session.lives.chunks().saturating_sub(1);
-        let least = if by == By::Group { SPACING } else { 1 };
+        // The present of some blocks alone is a pass as well.
+        let least = if by == By::Group && cut.only.is_none() { SPACING } else { 1 };
         if self.open.chunks + least > full {
             return;
         }
-        let classes = Classes::of(session, by);
+        let settled = bounds.settled();
+        let classes = Classes::of(session, cut, &settled);
         let groups = classes.count(session);
         let places = if by == By::Group { session.book.stacks().len() } else { groups };
         let bytes = places * size_of::<Totals>() + groups * GROUP_BYTES;
         let room = (MOST_BYTES / bytes.max(1)).max(1);
         let spacing = least.max(MOST_CHUNKS / (room + 1));
-        let settled = bounds.settled();
         let mut weights = Weights::new();
         let mut sets = Sets::default();
         self.open.totals.resize(places, Totals::default());
@@ -118,7 +122,7 @@ impl Settled {
                 }
                 let weight = weights.of(life.interval, life.size);
                 sets.add(&settled, &classes, &dead(&life, weight));
-                let class = classes.class(life.stack, life.size, life.thread);
+                let class = classes.class(&Seen::life(&life));
                 if let Some(ages) = class.and_then(|class| open.ages.get_mut(class as usize)) {
                     let followed = ages::Followed::dead(&life, weight.objects);
                     ages::add(ages, &settled, &session.lives, &followed);
@@ -142,11 +146,20 @@ pub struct All {
     stacks: Settled,
     sizes: Settled,
     threads: Settled,
+    /// Of some blocks alone: those that were asked about last, of two kinds of classes.
+    some: [Settled; 2],
 }
 
 impl All {
-    const fn of(&mut self, by: By) -> &mut Settled {
-        match by {
+    fn of(&mut self, cut: &Cut) -> &mut Settled {
+        if cut.only.is_some() {
+            let same = |settled: &Settled| settled.key.as_ref().is_some_and(|key| key.2 == *cut);
+            if !same(&self.some[0]) {
+                self.some.swap(0, 1);
+            }
+            return &mut self.some[0];
+        }
+        match cut.by {
             By::Group => &mut self.groups,
             By::Stack => &mut self.stacks,
             By::Size => &mut self.sizes,
@@ -157,11 +170,11 @@ impl All {
 
 impl Session {
     /// What of a moment needs not be added up again.
-    pub(super) fn settled(&self, bounds: &Bounds, by: By) -> Option<Arc<Checkpoint>> {
+    pub(crate) fn settled(&self, bounds: &Bounds, cut: &Cut) -> Option<Arc<Checkpoint>> {
         if !matches!(bounds.when, When::At(_)) {
             return None;
         }
-        self.then.settled.borrow_mut().of(by).before(self, bounds, by)
+        self.then.settled.borrow_mut().of(cut).before(self, bounds, cut)
     }
 
     /// Adds up a little of what will be asked for when a screen is opened that needs the
@@ -173,7 +186,8 @@ impl Session {
         let bounds = Bounds::new(self, When::At(self.now_ns));
         let mut settled = self.then.settled.borrow_mut();
         for by in [By::Size, By::Thread] {
-            settled.of(by).go_on(self, &bounds, by, AHEAD);
+            let cut = Cut::from(by);
+            settled.of(&cut).go_on(self, &bounds, &cut, AHEAD);
         }
         self.look_ahead_at_minor_lives(AHEAD);
     }

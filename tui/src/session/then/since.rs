@@ -6,7 +6,8 @@
 //! Numbers are those of a range until now; but in use and growth are all that is known.
 
 use super::bounds::Bounds;
-use super::by::{By, Classes};
+use super::by::{Classes, Cut};
+use super::only::Seen;
 use super::standing::Purpose;
 use super::totals::{Grown, Sets};
 use super::weights::Weights;
@@ -17,11 +18,11 @@ use heaptop_protocol::totals::Total;
 /// So many moments are remembered: that of the screen, and that of details over it.
 const KEPT: usize = 3;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Key {
     from_us: u64,
-    by: By,
-    classes: u64,
+    cut: Cut,
+    classes: [u64; 2],
     rewritten: u64,
 }
 
@@ -40,20 +41,21 @@ pub struct Kept(Vec<Over>);
 
 impl Kept {
     /// Of lives that are over, by class.
-    fn grown(&mut self, session: &Session, bounds: &Bounds, by: By, classes: &Classes) -> &[Grown] {
+    fn grown(&mut self, session: &Session, bounds: &Bounds, cut: &Cut) -> &[Grown] {
         let key = Key {
             from_us: bounds.born_after_us,
-            by,
-            classes: session.classes_revision(by),
+            cut: cut.clone(),
+            classes: session.cut_revision(cut),
             rewritten: session.lives.rewritten(),
         };
         let mut over = match self.0.iter().position(|over| over.key == key) {
             Some(at) => self.0.remove(at),
-            None => Over { key, until: Place::default(), grown: Vec::new() },
+            None => Over { key: key.clone(), until: Place::default(), grown: Vec::new() },
         };
         self.0.retain(|over| over.key.rewritten == key.rewritten);
         self.0.truncate(KEPT - 1);
-        over.go_on(session, classes);
+        // Whoever is over stays what it is.
+        over.go_on(session, &Classes::of(session, cut, &bounds.settled()));
         self.0.insert(0, over);
         &self.0[0].grown
     }
@@ -78,7 +80,7 @@ impl Over {
             if !lost && !gained {
                 continue;
             }
-            let class = classes.class(life.stack, life.size, life.thread);
+            let class = classes.class(&Seen::life(&life));
             if let Some(grown) = class.and_then(|class| self.grown.get_mut(class as usize)) {
                 let set = if gained { &mut grown.gained } else { &mut grown.lost };
                 set.add(weights.of(life.interval, life.size));
@@ -89,8 +91,8 @@ impl Over {
 
 impl Sets {
     /// In use now, and growth from the beginning of the range on.
-    pub fn since(session: &Session, bounds: &Bounds, by: By) -> Self {
-        let classes = Classes::of(session, by);
+    pub fn since(session: &Session, bounds: &Bounds, cut: &Cut) -> Self {
+        let classes = Classes::of(session, cut, bounds);
         let mut sets = Self {
             in_use: vec![Total::default(); classes.count(session)],
             grown: vec![Grown::default(); classes.count(session)],
@@ -99,10 +101,9 @@ impl Sets {
         if !bounds.in_use || !matches!(bounds.when, When::Range { .. }) {
             return sets;
         }
-        sets.grown
-            .copy_from_slice(session.then.since.borrow_mut().grown(session, bounds, by, &classes));
+        sets.grown.copy_from_slice(session.then.since.borrow_mut().grown(session, bounds, cut));
         let ends = [bounds.born_after_us];
-        match session.standing(bounds, by, Purpose::Growth, &ends) {
+        match session.standing(bounds, cut, Purpose::Growth, &ends) {
             Some(standing) => {
                 for (of, in_use) in standing.classes().zip(&mut sets.in_use) {
                     of.iter().for_each(|total| in_use.merge(total));
@@ -127,7 +128,7 @@ impl Sets {
         let mut weights = Weights::new();
         for (_, block) in session.blocks.iter() {
             let born_us = block.born_ns / 1000;
-            let class = classes.class(block.stack, block.size, block.thread);
+            let class = classes.class(&Seen::living(block, bounds));
             let Some(class) = class.filter(|_| born_us <= bounds.end_us) else { continue };
             let weight = weights.of(block.interval, block.size);
             if let Some(in_use) = self.in_use.get_mut(class as usize) {

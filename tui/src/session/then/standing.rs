@@ -27,7 +27,7 @@
 use super::Session;
 use super::When;
 use super::bounds::Bounds;
-use super::by::{By, Classes};
+use super::by::{By, Cut, Kind};
 use super::weights::Weights;
 use crate::session::blocks::Block;
 use crate::session::book::Book;
@@ -82,7 +82,7 @@ struct Key {
 #[derive(Debug)]
 pub struct Standing {
     key: Key,
-    classes: Classes,
+    classes: Kind,
     /// Where stretches end, in order.
     ends_us: Vec<u64>,
     /// By class and stretch.
@@ -92,7 +92,7 @@ pub struct Standing {
 
 impl Standing {
     fn new(session: &Session, key: Key, ends_us: &[u64]) -> Self {
-        let classes = Classes::of(session, key.by);
+        let classes = Kind::of(session, key.by);
         let totals = vec![Total::default(); classes.count(session) * (ends_us.len() + 1)];
         let ends_us = ends_us.to_vec();
         let mut made = Self { key, classes, ends_us, totals, asked_ns: session.now_ns };
@@ -188,15 +188,18 @@ impl Kept {
 }
 
 impl Session {
-    /// Sums of the living; `ends_us` are in order. `None` where the moment is not the present.
+    /// Sums of the living; `ends_us` are in order. `None` where the moment is not the present,
+    /// and of some blocks alone: what they are may change without an event.
     pub(super) fn standing(
         &self,
         bounds: &Bounds,
-        by: By,
+        cut: &Cut,
         purpose: Purpose,
         ends_us: &[u64],
     ) -> Option<Ref<'_, Standing>> {
+        let by = cut.by;
         let present = bounds.in_use
+            && cut.only.is_none()
             && bounds.when != When::Peak
             && bounds.end_us == self.now_ns / 1000
             && self.blocks.latest_us() <= bounds.end_us;

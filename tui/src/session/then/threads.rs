@@ -4,7 +4,8 @@
 //! living are kept up ([`standing`](super::standing)); what is left is the window of rates.
 
 use super::bounds::Bounds;
-use super::by::By;
+use super::by::{By, Cut};
+use super::only::{Only, Seen};
 use super::standing::Purpose;
 use super::weights::Weights;
 use super::{Session, When};
@@ -98,14 +99,15 @@ impl Over {
 }
 
 /// By thread.
-pub fn of(session: &Session, bounds: &Bounds) -> Threads {
+pub fn of(session: &Session, bounds: &Bounds, cut: &Cut) -> Threads {
     if bounds.when == When::Peak || !bounds.in_use {
         return Threads::default();
     }
     let ends = [bounds.born_after_us];
-    let standing = session.standing(bounds, By::Thread, Purpose::Growth, &ends);
+    let by_thread = Cut { by: By::Thread, only: cut.only.clone() };
+    let standing = session.standing(bounds, &by_thread, Purpose::Growth, &ends);
     let Some(standing) = standing.filter(|_| matches!(bounds.when, When::At(_))) else {
-        return pass(session, bounds);
+        return pass(session, bounds, cut.only.as_deref());
     };
     let mut over = session.then.threads.borrow_mut();
     over.go_on(session, bounds);
@@ -113,7 +115,7 @@ pub fn of(session: &Session, bounds: &Bounds) -> Threads {
     let ids = session.thread_classes();
     // Who was not told of yet has no class of his own.
     if standing.of(ids.len() as u32).iter().any(|total| total.n > 0) {
-        add_living(session, bounds, &mut threads, false);
+        add_living(session, bounds, None, &mut threads, false);
     } else {
         for (id, of) in ids.iter().zip(standing.classes()).filter(|(_, of)| of[0].n + of[1].n > 0) {
             let thread = threads.entry(*id).or_default();
@@ -126,11 +128,18 @@ pub fn of(session: &Session, bounds: &Bounds) -> Threads {
 }
 
 /// The living, one by one; what of them is in the window of rates where that is wanted.
-fn add_living(session: &Session, bounds: &Bounds, threads: &mut Threads, window: bool) {
+fn add_living(
+    session: &Session,
+    bounds: &Bounds,
+    only: Option<&Only>,
+    threads: &mut Threads,
+    window: bool,
+) {
+    let taken = |one: &Seen| only.is_none_or(|only| only.takes(one, bounds));
     let mut weights = Weights::new();
     for (_, block) in session.blocks.iter() {
         let born_us = block.born_us();
-        if born_us <= bounds.end_us {
+        if born_us <= bounds.end_us && taken(&Seen::living(block, bounds)) {
             let weight = weights.of(block.interval, block.size);
             let thread = threads.entry(kept(block.thread)).or_default();
             if window {
@@ -168,11 +177,15 @@ fn add_window(session: &Session, bounds: &Bounds, threads: &mut Threads) {
 }
 
 /// The same of any moment, or range.
-pub fn pass(session: &Session, bounds: &Bounds) -> Threads {
+pub fn pass(session: &Session, bounds: &Bounds, only: Option<&Only>) -> Threads {
+    let taken = |one: &Seen| only.is_none_or(|only| only.takes(one, bounds));
     let mut threads = Threads::default();
     let mut weights = Weights::new();
     // Nobody's death before the beginning is counted, and no life that was over by then.
     for life in session.lives.within(0, bounds.born_after_us, bounds.end_us) {
+        if !taken(&Seen::life(&life)) {
+            continue;
+        }
         let weight = weights.of(life.interval, life.size);
         let thread = threads.entry(kept(life.thread)).or_default();
         thread.window(bounds, life.born_us, weight);
@@ -182,6 +195,6 @@ pub fn pass(session: &Session, bounds: &Bounds) -> Threads {
             thread.over(bounds.born_after_us, &life, weight);
         }
     }
-    add_living(session, bounds, &mut threads, true);
+    add_living(session, bounds, only, &mut threads, true);
     threads
 }

@@ -1,12 +1,12 @@
 //! The pass over all blocks that makes the totals.
 
 use super::bounds::Bounds;
-use super::by::{By, Classes};
+use super::by::{By, Classes, Cut, Kind};
+use super::only::Seen;
 use super::weights::Weights;
 use super::{Session, When};
-use crate::session::lives::{End, Life};
+use crate::session::lives::Life;
 use heaptop_protocol::estimate::Weight;
-use heaptop_protocol::ids::ThreadId;
 use heaptop_protocol::totals::{Total, Totals};
 
 /// What is kept of a group.
@@ -58,41 +58,21 @@ pub struct Sets {
 
 /// A block, dead or alive.
 pub struct One<'a> {
-    born_us: u64,
-    /// `u64::MAX` while it lives.
-    ended_us: u64,
-    /// When it is known to have died; `u64::MAX` if it is not.
-    died_us: u64,
-    stack: u32,
-    size: u64,
-    thread: ThreadId,
-    born_young: bool,
-    promoted: bool,
-    born_clock: u64,
+    seen: Seen,
     weight: &'a Weight,
 }
 
 /// A life that is over.
 #[inline]
 pub fn dead<'a>(life: &Life, weight: &'a Weight) -> One<'a> {
-    One {
-        born_us: life.born_us,
-        ended_us: life.ended_us,
-        died_us: if life.end == End::Lost { u64::MAX } else { life.ended_us },
-        stack: life.stack,
-        size: life.size,
-        thread: life.thread,
-        born_young: life.born_young,
-        promoted: life.promoted,
-        born_clock: life.born_clock,
-        weight,
-    }
+    One { seen: Seen::life(life), weight }
 }
 
 impl Sets {
-    pub fn of(session: &Session, bounds: &Bounds, by: By) -> Self {
+    pub fn of(session: &Session, bounds: &Bounds, cut: &Cut) -> Self {
         let stacks = session.book.stacks();
-        let classes = Classes::of(session, by);
+        let by = cut.by;
+        let classes = Classes::of(session, cut, bounds);
         let mut sets = Self {
             stacks: if by == By::Group { vec![Totals::default(); stacks.len()] } else { vec![] },
             groups: vec![OfGroup::default(); classes.count(session)],
@@ -103,7 +83,7 @@ impl Sets {
         }
         if by != By::Group {
             if bounds.in_use && bounds.when != When::Peak {
-                let settled = session.settled(bounds, by);
+                let settled = session.settled(bounds, cut);
                 for (group, totals) in
                     sets.groups.iter_mut().zip(settled.iter().flat_map(|settled| &settled.totals))
                 {
@@ -113,21 +93,24 @@ impl Sets {
                 sets.add_blocks(session, bounds, &classes, chunks);
             }
         } else if bounds.when == When::Peak {
-            for &(stack, in_use) in session.course.peak_table() {
+            // The peak is told by callstack, and not of single blocks.
+            let table = session.course.peak_table().iter().filter(|_| !cut.has_tests());
+            for &(stack, in_use) in table.filter(|(stack, _)| cut.takes_stack(*stack)) {
                 if let Some(totals) = sets.stacks.get_mut(stack as usize) {
                     totals.in_use.merge(&in_use);
                 }
             }
         } else if bounds.in_use {
-            let settled = session.settled(bounds, by);
+            let settled = session.settled(bounds, cut);
             if let Some(settled) = &settled {
                 sets.stacks.clone_from(&settled.totals);
                 sets.stacks.resize(stacks.len(), Totals::default());
             }
             if matches!(bounds.when, When::At(_))
                 && let Some(base) = &session.base
+                && !cut.has_tests()
             {
-                for (stack, totals) in &base.totals {
+                for (stack, totals) in base.totals.iter().filter(|(s, _)| cut.takes_stack(*s)) {
                     let base = Totals { in_use: Total::default(), ..*totals };
                     sets.stacks[*stack as usize].merge(&base);
                 }
@@ -165,50 +148,37 @@ impl Sets {
             if born_us > bounds.end_us {
                 continue;
             }
-            self.add(
-                bounds,
-                classes,
-                &One {
-                    born_us,
-                    ended_us: u64::MAX,
-                    died_us: u64::MAX,
-                    stack: block.stack,
-                    size: block.size,
-                    thread: block.thread,
-                    born_young: block.born_young,
-                    promoted: block.born_young && bounds.outlives(block.young),
-                    born_clock: block.born_clock & !0xfff,
-                    weight: weights.of(block.interval, block.size),
-                },
-            );
+            let weight = weights.of(block.interval, block.size);
+            self.add(bounds, classes, &One { seen: Seen::living(block, bounds), weight });
         }
     }
 
     #[inline]
     pub fn add(&mut self, bounds: &Bounds, classes: &Classes, one: &One<'_>) {
-        let Some(class) = classes.class(one.stack, one.size, one.thread) else { return };
+        let Some(class) = classes.class(&one.seen) else { return };
+        let (one, weight) = (&one.seen, one.weight);
         // Groups are added up from their callstacks, which trees need as well.
-        let totals = match classes {
-            Classes::Groups(_) => self.stacks.get_mut(one.stack as usize),
+        let totals = match classes.kind {
+            Kind::Groups(_) => self.stacks.get_mut(one.stack as usize),
             _ => self.groups.get_mut(class as usize).map(|group| &mut group.totals),
         };
         let Some(totals) = totals else { return };
         let alive = bounds.end_us < one.ended_us;
         if alive {
-            totals.in_use.add(one.weight);
+            totals.in_use.add(weight);
         }
         let born_in = one.born_us > bounds.born_after_us;
         if born_in {
-            totals.allocated.add(one.weight);
+            totals.allocated.add(weight);
         }
         let ranged = matches!(bounds.when, When::Range { .. });
         let mut survived = false;
         if one.born_young && (born_in || !ranged) {
             let decided = one.promoted || one.died_us <= bounds.end_us;
             if bounds.counts(one.born_clock, decided) {
-                totals.minor.add(one.weight);
+                totals.minor.add(weight);
                 if one.promoted {
-                    totals.promoted.add(one.weight);
+                    totals.promoted.add(weight);
                     survived = true;
                 }
             }
@@ -216,18 +186,18 @@ impl Sets {
         if one.born_us > bounds.window_us
             && let Some(group) = self.groups.get_mut(class as usize)
         {
-            group.window.add(one.weight);
+            group.window.add(weight);
             if survived {
-                group.survived.add(one.weight);
+                group.survived.add(weight);
             }
         }
         if let Some(grown) = self.grown.get_mut(class as usize) {
             // Who was lost sight of is not known to be dead: it stays at both ends.
             let lives_on = bounds.end_us < one.died_us;
             match (born_in, lives_on) {
-                (true, true) => grown.gained.add(one.weight),
+                (true, true) => grown.gained.add(weight),
                 (false, false) if bounds.born_after_us < one.died_us => {
-                    grown.lost.add(one.weight);
+                    grown.lost.add(weight);
                 }
                 _ => {}
             }

@@ -1,7 +1,8 @@
 //! Bytes in use over time, by group.
 
 use super::bounds::Bounds;
-use super::by::{By, Classes};
+use super::by::{Classes, Cut};
+use super::only::Seen;
 use super::weights::Weights;
 use super::{Session, When};
 
@@ -64,8 +65,8 @@ pub fn over_time(session: &Session, from_ns: u64, to_ns: u64, steps: usize) -> V
 }
 
 impl Trend {
-    pub fn of(session: &Session, bounds: &Bounds, by: By) -> Self {
-        let classes = Classes::of(session, by);
+    pub fn of(session: &Session, bounds: &Bounds, cut: &Cut) -> Self {
+        let classes = Classes::of(session, cut, bounds);
         let groups = classes.count(session);
         let length = bounds.end_us.saturating_sub(bounds.trend_us);
         let known = bounds.in_use && bounds.when != When::Peak && length > 0;
@@ -84,13 +85,13 @@ impl Trend {
         };
         for life in session.lives.within(0, bounds.trend_us, bounds.end_us) {
             let w = weights.of(life.interval, life.size).bytes;
-            let class = classes.class(life.stack, life.size, life.thread);
+            let class = classes.class(&Seen::life(&life));
             change(life.born_us, class, w);
             change(life.ended_us, class, -w);
         }
         for (_, block) in session.blocks.iter() {
             let w = weights.of(block.interval, block.size).bytes;
-            let class = classes.class(block.stack, block.size, block.thread);
+            let class = classes.class(&Seen::living(block, bounds));
             change(block.born_ns / 1000, class, w);
         }
         trend

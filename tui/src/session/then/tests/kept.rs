@@ -70,7 +70,7 @@ fn sums_that_are_kept_change_no_answer() {
     assert!(session.lives.chunks() > 9);
     let bounds = Bounds::new(session, When::At(190_000_000_000));
     assert!(
-        session.settled(&bounds, By::Group).is_some_and(|kept| kept.chunks == 8),
+        session.settled(&bounds, &By::Group.into()).is_some_and(|kept| kept.chunks == 8),
         "some are kept"
     );
 }
@@ -135,7 +135,7 @@ fn parts_of_the_present_follow_each_other() {
         f.alloc(stack, 8);
     };
     let ask = |f: &Fixture| {
-        let then = f.session.lately(None, By::Size);
+        let then = f.session.lately(None, &By::Size.into());
         let mut table = Table::default();
         then.ages_of(&f.session, 0..then.classes() as u32, &mut table);
         let grown: f64 = then.trend(&f.session, None).iter().sum();
@@ -182,7 +182,7 @@ fn lives_of_a_callsite_go_on() {
             let mine = |stack: u32| members[stack as usize];
             let want: Vec<_> = session.lives.of_within(0, 0, u64::MAX, mine).collect();
             assert!(i < 10 || !want.is_empty());
-            let got = session.lives_of(group, &members).expect("there are few");
+            let got = session.lives_of(group).expect("there are few");
             assert_eq!(got[..], want[..], "after {i}");
         }
     }

@@ -320,7 +320,7 @@ proptest! {
             total(session, When::Now).in_use_bytes
         );
         prop_assert_eq!(session.unattributed(), None);
-        let threads = query::threads(session, When::Now);
+        let threads = query::threads(session, When::Now, "");
         let in_use: f64 = threads.iter().filter_map(|t| t.in_use_bytes.point()).sum();
         prop_assert_eq!(exact(in_use), total(session, When::Now).in_use_bytes);
     }
@@ -459,7 +459,7 @@ fn threads_have_figures_of_their_own() {
     }
     f.pass(1.0);
     assert!(f.session.live_blocks().any(|(id, _)| id == kept));
-    let rows = query::threads(&f.session, When::Now);
+    let rows = query::threads(&f.session, When::Now, "");
     assert_eq!(rows.len(), 2);
     assert_eq!((rows[0].id, rows[0].name.as_str()), (Some(one), "orders"));
     assert_eq!((rows[0].allocated_bytes, rows[0].in_use_bytes), (exact(140.0), exact(100.0)));
@@ -560,7 +560,7 @@ fn broken_pasts_do_no_harm() {
         When::Peak,
     ] {
         total(&f.session, when);
-        let _ = query::threads(&f.session, when);
+        let _ = query::threads(&f.session, when, "");
         let _ = query::old(&f.session, when, "");
     }
     let _ = query::growth(&f.session, 0, u64::MAX, "x");

@@ -6,7 +6,7 @@ use heaptop_protocol::totals::Total;
 
 /// What a pass over the living says of the same, by class and stretch.
 fn pass(session: &Session, by: By, ends_us: &[u64]) -> Vec<Vec<Total>> {
-    let classes = by::Classes::of(session, by);
+    let classes = by::Kind::of(session, by);
     let mut sums = vec![vec![Total::default(); ends_us.len() + 1]; classes.count(session)];
     for (_, block) in session.live_blocks() {
         let class = classes.class(block.stack, block.size, block.thread).unwrap();
@@ -36,15 +36,16 @@ fn check(session: &Session, base_us: u64) -> Result<(), TestCaseError> {
         (By::Size, Purpose::Growth, vec![base_us]),
         (By::Thread, Purpose::Growth, vec![base_us]),
     ] {
-        let standing = session.standing(&bounds, by, purpose, &ends).expect("it is the present");
+        let standing =
+            session.standing(&bounds, &by.into(), purpose, &ends).expect("it is the present");
         let want = pass(session, by, &ends);
         let got: Vec<Vec<_>> =
             standing.classes().map(|of| of.iter().map(known).collect()).collect();
         let want: Vec<Vec<_>> = want.iter().map(|of| of.iter().map(known).collect()).collect();
         prop_assert_eq!(got, want, "{:?} {:?}", by, purpose);
     }
-    let want = threads::pass(session, &bounds);
-    let got = threads::of(session, &bounds);
+    let want = threads::pass(session, &bounds, None);
+    let got = threads::of(session, &bounds, &By::Thread.into());
     prop_assert_eq!(got.len(), want.len());
     for (id, want) in &want {
         let got = got.get(id).copied().unwrap_or_default();
@@ -108,7 +109,7 @@ fn sums_follow_names_and_thinning() {
         let session = &f.session;
         let bounds = Bounds::new(session, When::At(session.now_ns));
         let ends = [session.now_ns / 2000];
-        let standing = session.standing(&bounds, By::Group, Purpose::Growth, &ends);
+        let standing = session.standing(&bounds, &By::Group.into(), Purpose::Growth, &ends);
         let standing = standing.expect("it is the present");
         let mut living = 0;
         for (got, want) in standing.classes().zip(pass(session, By::Group, &ends)) {
@@ -150,7 +151,7 @@ fn sums_go_when_nobody_asks() {
     let stack = f.stack(&["main", "a"]);
     f.alloc(stack, 8);
     f.pass(1.0);
-    let _ = f.session.lately(Some(0), By::Group);
+    let _ = f.session.lately(Some(0), &By::Group.into());
     let kept = |f: &Fixture| f.session.then.standing.borrow().len();
     assert_eq!(kept(&f), 1);
     f.pass(1.0);

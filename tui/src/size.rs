@@ -1,10 +1,10 @@
-//! Sizes on the command line.
+//! Sizes as they are written, on the command line and in filters.
 
 use heaptop_protocol::estimate::Interval;
 
 /// Reads a sampling interval: bytes, or a number with K, M or G, with or without
 /// `iB` or `B` behind it.
-pub(super) fn interval(text: &str) -> Result<Interval, String> {
+pub(crate) fn interval(text: &str) -> Result<Interval, String> {
     let sentence = || "it must be a size from 1 to 4G, such as 64K, 512KiB or 1M".to_owned();
     number(text).and_then(Interval::new).ok_or_else(sentence)
 }
@@ -15,7 +15,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     number(text).filter(|&bytes| bytes > 0).ok_or_else(sentence)
 }
 
-fn number(text: &str) -> Option<u64> {
+pub(crate) fn number(text: &str) -> Option<u64> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let shift = match unit.trim_start().to_ascii_uppercase().as_str() {

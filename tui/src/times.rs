@@ -1,4 +1,4 @@
-//! Moments as they are written on the command line.
+//! Moments as they are written, on the command line and in filters.
 //!
 //! ```text
 //! TIME  = start | end | peak
@@ -24,7 +24,7 @@ const AT_ONCE_NS: u64 = 100_000_000;
 
 /// A moment that is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Time {
+pub(crate) enum Time {
     /// The first that is known.
     Start,
     /// The latest.
@@ -45,13 +45,13 @@ pub(super) enum Time {
 
 /// From one moment to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Range {
-    from: Time,
-    to: Time,
+pub(crate) struct Range {
+    pub(crate) from: Time,
+    pub(crate) to: Time,
 }
 
 /// Reads a moment.
-pub(super) fn time(text: &str) -> Result<Time, String> {
+pub(crate) fn time(text: &str) -> Result<Time, String> {
     let word = text.trim();
     if let Some(name) = word.strip_prefix("mark:") {
         return Ok(Time::Mark(name.to_owned()));
@@ -75,7 +75,7 @@ pub(super) fn time(text: &str) -> Result<Time, String> {
 }
 
 /// Reads a range.
-pub(super) fn range(text: &str) -> Result<Range, String> {
+pub(crate) fn range(text: &str) -> Result<Range, String> {
     let Some((from, to)) = text.split_once("..") else {
         return Err("a range is two moments with .. between, such as 10s..1m or ..-10s".into());
     };
@@ -84,7 +84,7 @@ pub(super) fn range(text: &str) -> Result<Range, String> {
 }
 
 /// The last time that the program was in the phase of this name.
-pub(super) fn phase(name: &str, session: &Session) -> Result<When, String> {
+pub(crate) fn phase(name: &str, session: &Session) -> Result<When, String> {
     let found = session.phase(name).ok_or_else(|| {
         let mut names: Vec<String> = session.phases().into_iter().map(|p| p.name).collect();
         names.dedup();
@@ -105,7 +105,7 @@ pub(super) fn phase(name: &str, session: &Session) -> Result<When, String> {
 }
 
 /// `1m30s`, `1.5 h`: nanoseconds.
-fn duration(text: &str) -> Option<u64> {
+pub(crate) fn duration(text: &str) -> Option<u64> {
     let mut rest = text.trim();
     let mut sum = 0.0;
     while !rest.is_empty() {
@@ -157,8 +157,35 @@ fn clock(text: &str) -> Option<Time> {
 }
 
 impl Time {
-    /// Nanoseconds since the agent's start; after the end it is the end.
-    pub(super) fn resolve(&self, session: &Session) -> Result<u64, String> {
+    /// Nanoseconds since the agent's start; after the end it is the end. What nobody watched
+    /// cannot be asked about.
+    pub(crate) fn resolve(&self, session: &Session) -> Result<u64, String> {
+        let end = session.now_ns();
+        let (first, _) = session.span().unwrap_or((0, end));
+        let at = match self {
+            Self::Start => return Ok(first),
+            Self::Peak => return Ok(self.instant(session)?.clamp(first, end)),
+            Self::Before(ns) if *ns > end => {
+                return Err(format!(
+                    "{} before the end is before the start: the end is at {}",
+                    text::elapsed(*ns),
+                    text::elapsed(end)
+                ));
+            }
+            _ => self.instant(session)?.min(end),
+        };
+        // An agent takes a moment to start: what was before is nothing.
+        if at.saturating_add(AT_ONCE_NS) < first {
+            let [at, first, end] = [at, first, end].map(text::elapsed);
+            return Err(format!(
+                "at {at} nobody watched: name a moment from {first} to {end}, and record what you want to look back at"
+            ));
+        }
+        Ok(at.max(first))
+    }
+
+    /// The same, whoever watched then: blocks that live may have been born at any time.
+    pub(crate) fn instant(&self, session: &Session) -> Result<u64, String> {
         let end = session.now_ns();
         let started = session.hello().map_or(0, |hello| hello.started_unix_ns);
         let by_clock = |unix_ns: u64| {
@@ -172,24 +199,15 @@ impl Time {
                 )
             })
         };
-        let (first, _) = session.span().unwrap_or((0, end));
-        let at = match self {
-            Self::Start => return Ok(first),
+        match self {
+            Self::Start => Ok(0),
             Self::End => Ok(end),
-            Self::Peak => {
-                return session
-                    .peak()
-                    .map(|peak| peak.time_ns.clamp(first, end))
-                    .ok_or_else(|| "no peak is known: name another moment".into());
-            }
-            Self::After(ns) => Ok((*ns).min(end)),
-            Self::Before(ns) => end.checked_sub(*ns).ok_or_else(|| {
-                format!(
-                    "{} before the end is before the start: the end is at {}",
-                    text::elapsed(*ns),
-                    text::elapsed(end)
-                )
-            }),
+            Self::Peak => session
+                .peak()
+                .map(|peak| peak.time_ns)
+                .ok_or_else(|| "no peak is known: name another moment".into()),
+            Self::After(ns) => Ok(*ns),
+            Self::Before(ns) => Ok(end.saturating_sub(*ns)),
             Self::Date(unix_ns) => by_clock(*unix_ns),
             Self::Clock(of_day) => {
                 let until = started.saturating_add(end);
@@ -212,21 +230,20 @@ impl Time {
                     }
                 })
             }
-        }?;
-        // An agent takes a moment to start: what was before is nothing.
-        if at.saturating_add(AT_ONCE_NS) < first {
-            let [at, first, end] = [at, first, end].map(text::elapsed);
-            return Err(format!(
-                "at {at} nobody watched: name a moment from {first} to {end}, and record what you want to look back at"
-            ));
         }
-        Ok(at.max(first))
     }
 }
 
 impl Range {
+    /// Whether it is another at every moment.
+    pub(crate) fn moves(&self) -> bool {
+        // Until the end is until whatever comes; the peak and the last mark may be others.
+        let moves = |time: &Time| matches!(time, Time::Before(_) | Time::Clock(_) | Time::Peak);
+        moves(&self.from) || moves(&self.to) || self.from == Time::End
+    }
+
     /// Both ends, in nanoseconds since the agent's start.
-    pub(super) fn resolve(&self, session: &Session) -> Result<(u64, u64), String> {
+    pub(crate) fn resolve(&self, session: &Session) -> Result<(u64, u64), String> {
         let (mut from, to) = (self.from.resolve(session)?, self.to.resolve(session)?);
         // From the start means from where anything is known.
         if self.from == Time::Start

@@ -1,0 +1,71 @@
+//! Filters as they are typed and chosen.
+
+use super::*;
+
+#[test]
+fn a_wrong_filter_is_marked_and_the_last_right_one_holds() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    let typed = |text: &str| text.chars().map(c).collect::<Vec<_>>();
+    press(&mut app, &f.session, &typed("/size>4"));
+    assert_eq!((app.question().filter.as_str(), app.wrong_filter()), ("size>4", None));
+    press(&mut app, &f.session, &typed("Q"));
+    assert_eq!(app.question().filter, "size>4", "the last that was right");
+    assert_eq!(app.wrong_filter().map(|wrong| wrong.at), Some(5));
+    press(&mut app, &f.session, &[KeyCode::Backspace, c('K')]);
+    assert_eq!((app.question().filter.as_str(), app.wrong_filter()), ("size>4K", None));
+    press(&mut app, &f.session, &[c(' '), c('!'), KeyCode::Enter]);
+    assert!(app.note().is_some_and(|note| note.starts_with("no filter: !")), "{:?}", app.note());
+    assert_eq!(app.question().filter.trim_end(), "size>4K");
+}
+
+#[test]
+fn filters_of_before_are_gone_through() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    let typed = |text: &str| text.chars().map(c).collect::<Vec<_>>();
+    for filter in ["left", "right"] {
+        press(&mut app, &f.session, &typed(&format!("/{filter}")));
+        press(&mut app, &f.session, &[KeyCode::Enter, KeyCode::Esc]);
+    }
+    press(&mut app, &f.session, &typed("/sm"));
+    let filter = |app: &App| app.question().filter.clone();
+    let mut seen = Vec::new();
+    for key in [KeyCode::Up, KeyCode::Up, KeyCode::Up, KeyCode::Down, KeyCode::Down, KeyCode::Down]
+    {
+        press(&mut app, &f.session, &[key]);
+        seen.push(filter(&app));
+    }
+    assert_eq!(seen, ["right", "left", "left", "right", "sm", "sm"]);
+}
+
+#[test]
+fn threads_are_gone_through_on_every_screen() {
+    let mut f = fixture();
+    f.name_thread(1, "main");
+    f.name_thread(2, "work er");
+    f.thread = heaptop_protocol::ids::ThreadId(2);
+    let stack = f.stack(&["main", "other"]);
+    f.alloc(stack, 40);
+    f.pass(1.0);
+    let mut app = app(&f.session);
+    let rows = |app: &App| app.table().unwrap().rows.len();
+    assert_eq!(rows(&app), 3);
+    for (key, filter, shown) in [
+        ('>', "thread:\"main\"", 2),
+        ('>', "thread:\"work er\"", 1),
+        ('>', "", 3),
+        ('<', "thread:\"work er\"", 1),
+    ] {
+        press(&mut app, &f.session, &[c(key)]);
+        assert_eq!((app.question().filter.as_str(), rows(&app)), (filter, shown));
+    }
+    press(&mut app, &f.session, &[KeyCode::Esc, c('/'), c('o'), KeyCode::Enter, c('6')]);
+    let Screen::Threads(threads) = app.screen() else { panic!("{:?}", app.screen()) };
+    assert_eq!(threads.rows.as_ref().map(Vec::len), Some(1), "who allocates at other");
+    press(&mut app, &f.session, &[KeyCode::Enter]);
+    assert_eq!(app.screen().place(), keys::Place::Callsites);
+    assert_eq!((app.question().filter.as_str(), rows(&app)), ("o thread:\"work er\"", 1));
+    press(&mut app, &f.session, &[KeyCode::Esc]);
+    assert_eq!((app.question().filter.as_str(), rows(&app)), ("", 3));
+}

@@ -24,6 +24,7 @@ pub struct Menu {
 
 impl Menu {
     /// What can be written.
+    #[must_use]
     pub fn formats(&self) -> Vec<Format> {
         self.shown.formats()
     }

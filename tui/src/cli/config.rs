@@ -16,7 +16,7 @@ use crate::view::theme::{Depth, Theme};
 
 /// Checks the configuration, or prints the default one.
 ///
-/// It is $XDG_CONFIG_HOME/heaptop/config.toml or ~/.config/heaptop/config.toml, or the file
+/// It is `$XDG_CONFIG_HOME/heaptop/config.toml` or ~/.config/heaptop/config.toml, or the file
 /// that --config names. A mistake in it is told with its line, and costs no other line.
 #[derive(Debug, Args)]
 pub(super) struct Command {
@@ -48,7 +48,7 @@ impl Command {
                 path.display()
             )?,
             None => {
-                writeln!(out, "no home is known, and the defaults hold: --config names a file")?
+                writeln!(out, "no home is known, and the defaults hold: --config names a file")?;
             }
         }
         Ok(out.flush()?)

@@ -72,12 +72,12 @@ fn commands(command: &Command) -> Roff {
             let values: Vec<&str> =
                 possible.iter().filter(|p| !p.is_hide_set()).map(|p| p.get_name()).collect();
             if !values.is_empty() && argument.get_action().takes_values() {
-                help += &format!(" One of: {}.", values.join(", "));
+                help.extend([" One of: ", &values.join(", "), "."]);
             }
             let defaults: Vec<_> =
                 argument.get_default_values().iter().map(|d| d.to_string_lossy()).collect();
             if !defaults.is_empty() && argument.get_action().takes_values() {
-                help += &format!(" Default: {}.", defaults.join(" "));
+                help.extend([" Default: ", &defaults.join(" "), "."]);
             }
             roff.text([roman(help.trim())]);
         }

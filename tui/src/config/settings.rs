@@ -128,7 +128,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "limit",
         says: "A limit of bytes in use for forecasts of growth, such as \"2G\"; \"\": none.",
         one_of: Vec::new,
-        shown: |c| quoted(&c.settings.limit.map_or_else(String::new, |limit| limit.to_string())),
+        shown: |c| quoted(c.settings.limit.map_or_else(String::new, |limit| limit.to_string())),
         set: |c, v| {
             let wrong = || "must be text with a size in it, such as \"2G\"".to_owned();
             let DeValue::String(text) = v else { return Err(wrong()) };

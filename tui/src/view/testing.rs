@@ -1,6 +1,8 @@
 //! What the tests of the screens share: a target to look at, keys, and drawn
 //! screens as text.
 
+use std::fmt::Write as _;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -220,7 +222,7 @@ pub(super) fn painted(buffer: &Buffer) -> String {
         let letter = char::from(b'a' + at as u8 - 1);
         let color = |c: Option<_>| format!("{:?}", c.unwrap_or_default());
         let (fg, bg) = (color(style.fg), color(style.bg));
-        drawn += &format!("{letter} {fg} on {bg} {:?}\n", style.add_modifier);
+        let _ = writeln!(drawn, "{letter} {fg} on {bg} {:?}", style.add_modifier);
     }
     drawn
 }

@@ -226,6 +226,7 @@ fn action_name(action: Action) -> String {
         Action::Time(TimeKey::Peak) => "peak",
         Action::Time(TimeKey::Now) => "now",
         Action::Record => "record",
+        Action::Snapshot => "snapshot",
         Action::Nursery { larger: false } => "smaller-nursery",
         Action::Nursery { larger: true } => "larger-nursery",
     }

@@ -153,7 +153,9 @@ impl App {
             }
             Seen::Nothing => true,
         });
-        said.into_iter().for_each(|sentence| self.say(sentence));
+        for sentence in said {
+            self.say(sentence);
+        }
     }
 
     /// Nothing was seen of some commands for [`PATIENCE`].
@@ -179,7 +181,9 @@ impl App {
                 }
             }
         });
-        said.into_iter().for_each(|sentence| self.say(sentence));
+        for sentence in said {
+            self.say(sentence);
+        }
     }
 
     /// The command could not be sent.
@@ -196,11 +200,12 @@ mod tests {
     use crate::app::{Message, Options};
     use crate::session::Input;
     use crate::session::fixture::Fixture;
+    use crate::view::theme::Theme;
     use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
     use heaptop_protocol::message::{Mark, SetSampling};
 
     fn started(f: &Fixture) -> App {
-        let mut app = App::new(Options { color: false, ascii: false });
+        let mut app = App::new(Options { theme: Theme::mono(), ascii: false });
         app.update(Message::Resize(80, 24), &f.session);
         app.update(Message::Refresh, &f.session);
         app

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::testing::{drawn, orders};
+use super::theme::Theme;
 use crate::app::{App, Message, Options, Screen};
 use crate::session::fixture::Fixture;
 use crate::session::{Connection, Input};
@@ -134,7 +135,8 @@ fn filter_and_back(app: &mut App, f: &Fixture) -> Result<(), String> {
 fn run(seed: u64, until: Instant) {
     let mut random = Random(seed | 1);
     let mut f = orders();
-    let mut app = App::new(Options { color: seed % 2 == 0, ascii: seed % 3 == 0 });
+    let theme = if seed % 2 == 0 { Theme::mono() } else { Theme::default() };
+    let mut app = App::new(Options { theme, ascii: seed % 3 == 0 });
     let mut size = (80, 24);
     app.update(Message::Resize(size.0, size.1), &f.session);
     for step in 0..STEPS {

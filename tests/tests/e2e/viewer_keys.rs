@@ -42,6 +42,7 @@ fn way(place: Place) -> String {
         Place::Details => "d".into(),
         Place::Columns => "c".into(),
         Place::Help => "?".into(),
+        Place::Export => "e".into(),
         place => TABS.iter().find(|t| t.place == place).map_or('1', |t| t.key).to_string(),
     }
 }
@@ -52,6 +53,7 @@ fn sign(place: Place) -> String {
         Place::Details => ", objects ".into(),
         Place::Columns => "bytes that live now".into(),
         Place::Help => "who calls the selected callsite".into(),
+        Place::Export => "folded".into(),
         place => TABS
             .iter()
             .find(|t| t.place == place)
@@ -150,8 +152,8 @@ fn press(
         terminal.press("r");
     }
     terminal.press(before);
-    // The chooser and the help take no pause, and stand still.
-    let pauses = !matches!(place, Place::Columns | Place::Help);
+    // The chooser, the menu and the help take no pause, and stand still.
+    let pauses = !matches!(place, Place::Columns | Place::Help | Place::Export);
     if pauses {
         terminal.press(" ");
         if let Err(error) = shows(terminal, "PAUSED") {
@@ -226,7 +228,8 @@ fn every_key_of_the_other_screens_does_what_is_seen() {
 
 #[test]
 fn every_key_of_what_opens_above_does_what_is_seen() {
-    walk_all(|place| matches!(place, Place::Details | Place::Columns | Place::Help));
+    let above = [Place::Details, Place::Columns, Place::Help, Place::Export];
+    walk_all(|place| above.contains(&place));
 }
 
 #[test]

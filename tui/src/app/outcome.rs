@@ -153,7 +153,9 @@ impl App {
             }
             Seen::Nothing => true,
         });
-        said.into_iter().for_each(|sentence| self.say(sentence));
+        for sentence in said {
+            self.say(sentence);
+        }
     }
 
     /// Nothing was seen of some commands for [`PATIENCE`].
@@ -179,7 +181,9 @@ impl App {
                 }
             }
         });
-        said.into_iter().for_each(|sentence| self.say(sentence));
+        for sentence in said {
+            self.say(sentence);
+        }
     }
 
     /// The command could not be sent.

@@ -41,10 +41,11 @@ pub struct Token {
 /// The program has got `bytes` bytes outside the heap, of this kind. `None` if they are
 /// not sampled: then there is nothing to be freed either.
 ///
-/// Kinds are few: `"gpu"`, `"arena"`, `"mmap"`.
+/// Kinds are few: `"gpu"`, `"arena"`, `"mmap"`. `None` too for more than `isize::MAX` bytes,
+/// which nobody has got.
 #[inline(never)]
 pub fn alloc(bytes: u64, kind: &str) -> Option<Token> {
-    let bytes = usize::try_from(bytes).ok()?;
+    let bytes = usize::try_from(bytes).ok().filter(|bytes| isize::try_from(*bytes).is_ok())?;
     let engine = Engine::running()?;
     let kind = kinds::number(kind);
     let address = kinds::ADDRESSES + 16 * kinds::NEXT.fetch_add(1, Relaxed) as usize;

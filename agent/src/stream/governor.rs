@@ -26,6 +26,9 @@ const FINEST: u64 = 16 << 10;
 const COARSEST: u64 = 4 << 20;
 /// Most samples a second.
 const SAMPLES_A_SECOND: f64 = 2_000.0;
+/// So many a second are taken whatever they cost: fewer say too little of any program, and
+/// coarser R saves little of what a few cost.
+const LEAST_A_SECOND: f64 = 100.0;
 /// The agent's share of one core, or of the program's CPU time where that is more.
 const CPU_SHARE: f64 = 0.005;
 /// Time between two decisions.
@@ -96,7 +99,8 @@ impl Governor {
         } else {
             f64::INFINITY
         };
-        let allowed = by_cpu.min(SAMPLES_A_SECOND * seconds);
+        let least = LEAST_A_SECOND * seconds;
+        let allowed = by_cpu.max(least).min(SAMPLES_A_SECOND * seconds);
 
         let r = u64::from(interval.bytes());
         let wanted = if samples > allowed {

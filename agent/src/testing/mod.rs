@@ -62,7 +62,9 @@ pub struct Callsite {
 pub struct Measured {
     /// All together.
     pub sums: Sums,
-    /// The most bytes that were in use at once, of what was allocated inside.
+    /// The most bytes that were in use at once, of what was allocated inside. A reallocation
+    /// is a new block beside the old one for a moment, whose bytes both count, as where the
+    /// allocator has to copy: a `Vec` that doubles up to 1 MB peaks at 1.5 MB.
     pub peak_bytes: u64,
     /// Blocks that had no place, and are in no figure.
     pub missed: u64,

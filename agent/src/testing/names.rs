@@ -25,6 +25,9 @@ const NOT_THE_PROGRAMS: [&str; 10] = [
     "__libc",
 ];
 
+/// Where a measured closure is called: it may be inlined there, and all that it calls.
+const MEASURE: &str = "heaptop_agent::testing::measure";
+
 /// Functions by address, and the callsites that were looked for.
 #[derive(Default)]
 pub struct Names {
@@ -44,6 +47,9 @@ impl Names {
                 innermost.get_or_insert_with(|| format!("{pc:#x}"));
                 continue;
             };
+            if name.starts_with(MEASURE) {
+                return "(inlined into what was measured)".into();
+            }
             if !is_librarys(&name) {
                 return name;
             }
@@ -113,14 +119,24 @@ fn functions(file: &[u8]) -> Vec<(u64, u64, String)> {
 }
 
 fn is_librarys(name: &str) -> bool {
-    let name = name.trim_start_matches('<');
-    NOT_THE_PROGRAMS.iter().any(|prefix| name.starts_with(prefix))
+    let librarys = |path: &str| {
+        let path = path.trim_start_matches(['<', '&', '*', '[', '(', ' ']);
+        NOT_THE_PROGRAMS.iter().any(|prefix| path.starts_with(prefix))
+    };
+    // Of `<Type as Trait>::function` the trait is the library's, and the type is too, or is
+    // everybody's: a number, or one that stands for others.
+    match name.strip_prefix('<').and_then(|rest| rest.split_once(" as ")) {
+        Some((of, a)) => librarys(a) && (librarys(of) || !of.contains("::")),
+        None => librarys(name),
+    }
 }
 
 /// A name as it is written in the source, of one mangled in Rust's elder way; others
 /// stay as they are.
 fn demangled(name: &str) -> String {
-    let Some(mut rest) = name.strip_prefix("_ZN").and_then(|n| n.strip_suffix('E')) else {
+    // What the compiler has copied bears a number.
+    let plain = name.split_once(".llvm.").map_or(name, |(plain, _)| plain);
+    let Some(mut rest) = plain.strip_prefix("_ZN").and_then(|n| n.strip_suffix('E')) else {
         return name.to_owned();
     };
     let mut parts = Vec::new();
@@ -133,7 +149,8 @@ fn demangled(name: &str) -> String {
         else {
             return name.to_owned();
         };
-        parts.push(part);
+        // An escape at the beginning has an underscore before it.
+        parts.push(if part.starts_with("_$") { &part[1..] } else { part });
         rest = more;
     }
     // The last is a hash.
@@ -190,6 +207,19 @@ mod tests {
         assert_eq!(of("malloc"), "malloc");
         assert_eq!(of("_ZN99xE"), "_ZN99xE");
         assert!(is_librarys("<alloc::vec::Vec<T> as core::clone::Clone>::clone"));
+        assert!(is_librarys("<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem"));
+        assert!(is_librarys("<T as alloc::slice::<impl [T]>::to_vec_in::ConvertVec>::to_vec"));
+        assert!(!is_librarys("<orders::Order as core::clone::Clone>::clone"));
+        assert_eq!(
+            of(
+                "_ZN9hashbrown3raw21RawTable$LT$T$C$A$GT$14reserve_rehash17h0123456789abcdefE.llvm.64"
+            ),
+            "hashbrown::raw::RawTable<T,A>::reserve_rehash"
+        );
+        assert_eq!(
+            of("_ZN4leak1x28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE"),
+            "leak::x::{{closure}}"
+        );
         assert!(!is_librarys("orders::parse"));
     }
 }

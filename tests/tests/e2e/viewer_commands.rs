@@ -1,7 +1,9 @@
 //! What the viewer tells the agent, by its keys, and what comes of it.
 
 use crate::demo;
+use heaptop_tests::binaries;
 use heaptop_tests::terminal::{Terminal, key};
+use std::process::Command;
 
 #[test]
 fn keys_change_the_interval_and_stop_and_start_sampling() {
@@ -23,6 +25,7 @@ fn keys_change_the_interval_and_stop_and_start_sampling() {
     for terminal in [&first, &second] {
         terminal.wait_for("1 in 16 KiB  ");
     }
+    first.wait_for("R is 1 in 16 KiB now");
     first.press("x");
     first.wait_for("stop sampling, for all viewers?");
     first.press(key::ENTER);
@@ -35,8 +38,51 @@ fn keys_change_the_interval_and_stop_and_start_sampling() {
             (screen.contains("1 in 16 KiB") && !screen.contains("x starts it again")).then_some(())
         });
     }
+    first.wait_for("sampling is on now");
+    first.press("9");
+    for outcome in ["R is 1 in 16 KiB now", "sampling is off now", "sampling is on now"] {
+        first.wait_for(outcome);
+    }
     first.press("q");
     assert_eq!(first.wait(), 0);
+}
+
+#[test]
+fn a_target_that_does_not_answer_is_told_and_so_is_a_late_answer() {
+    let mut demo = demo::start_with(&[], &[("HEAPTOP_INTERVAL", "64K")]);
+    demo::warm_up(&mut demo, 1 << 20, 0);
+    let mut terminal = Terminal::viewer(demo.directory(), &[]);
+    terminal.wait_for("1 in 64 KiB");
+    demo.signal(libc::SIGSTOP);
+    terminal.press("+y");
+    terminal.wait_for("the target has not answered: R shall be 1 in 32 KiB");
+    demo.signal(libc::SIGCONT);
+    terminal.wait_for("R is 1 in 32 KiB now");
+    terminal.press("9");
+    terminal.wait_for("the target has not answered: R shall be 1 in 32 KiB");
+}
+
+#[test]
+fn a_snapshot_is_a_recording_of_one_moment() {
+    let mut demo = demo::start(&[]);
+    demo::warm_up(&mut demo, 4 << 20, 0);
+    let mut terminal = Terminal::viewer(demo.directory(), &[]);
+    terminal.wait_for("fill_cache");
+    terminal.press("W");
+    let line = terminal.line_with("snapshot written: ");
+    let path = line.split("snapshot written: ").nth(1).and_then(|rest| rest.split(", ").next());
+    let name = path.and_then(|path| path.rsplit('/').next()).expect("a path").to_owned();
+    assert!(name.ends_with(".snapshot.heaptop"), "{line}");
+    // It is whole, has names, and the target went on.
+    let output = Command::new(binaries::path("heaptop"))
+        .args(["report", &name])
+        .current_dir(demo.directory())
+        .output()
+        .expect("the viewer runs");
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && report.contains("fill_cache"), "{report}");
+    terminal.press("q");
+    assert_eq!(terminal.wait(), 0);
 }
 
 #[test]

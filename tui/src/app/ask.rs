@@ -25,7 +25,7 @@ impl App {
             // All viewers are told of a mark, and nobody of those before he came.
             if let Some((label, minutes)) = live.news_after(&self.live)
                 && label != query::AUTOMATIC
-                && live.trouble(None).is_none()
+                && (self.awaited_mark(label) || live.trouble(None).is_none())
             {
                 let when = format::uptime(minutes);
                 self.say(format!("marked “{label}”, up {when}"));
@@ -33,6 +33,7 @@ impl App {
             self.live = live;
             self.dirty = true;
         }
+        self.see_outcomes(session);
         if !self.paused {
             self.look(session);
         }

@@ -1,7 +1,7 @@
 //! What the viewer asks of the agent: another R, sampling off and on, marks.
 //!
 //! R and sampling are the target's, and so every viewer's: both are asked about
-//! first. What came of it is seen in the header, when the agent says so.
+//! first. What came of it is told by [`outcome`](super::outcome).
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use heaptop_protocol::estimate::Interval;
@@ -146,7 +146,7 @@ impl App {
             }
             (KeyCode::Char('y' | 'Y') | KeyCode::Enter, _) if !control => {
                 if self.can_tell(session) {
-                    return vec![Effect::Send(wanted.command())];
+                    return vec![self.sent(wanted.command(), session)];
                 }
             }
             (KeyCode::Char('a'), _)
@@ -174,7 +174,7 @@ impl App {
             "" => "mark",
             label => label,
         };
-        vec![Effect::Send(SetMark { label: label.into() }.into())]
+        vec![self.sent(SetMark { label: label.into() }.into(), session)]
     }
 }
 

@@ -220,6 +220,7 @@ fn action_name(action: Action) -> String {
         Action::Coarser => "coarser",
         Action::Sampling => "sampling",
         Action::Mark => "mark",
+        Action::Snapshot => "snapshot",
         Action::Time(TimeKey::Earlier) => "earlier",
         Action::Time(TimeKey::Later) => "later",
         Action::Time(TimeKey::Begin) => "range-begin",

@@ -107,6 +107,8 @@ pub enum Action {
     Time(TimeKey),
     /// Records into a file, or ends that.
     Record,
+    /// Records this moment alone.
+    Snapshot,
     /// Asks what another nursery would promote.
     Nursery {
         /// The next larger one, or the next smaller.
@@ -229,6 +231,36 @@ pub struct Binding {
     pub places: &'static [Place],
     /// What it does.
     pub action: Action,
+}
+
+impl Binding {
+    /// Its keys, as a terminal in its usual mode sends them: what tests press.
+    #[must_use]
+    pub fn sent(&self) -> Vec<String> {
+        let sent = |key: &Key| match *key {
+            Control(c) => Some(char::from(c as u8 & 0x1f).to_string()),
+            Code(KeyCode::Char(c)) => Some(c.to_string()),
+            Code(code) => {
+                let known = [
+                    (Enter, "\r"),
+                    (Esc, "\x1b"),
+                    (Backspace, "\x7f"),
+                    (KeyCode::Tab, "\t"),
+                    (BackTab, "\x1b[Z"),
+                    (Up, "\x1b[A"),
+                    (Down, "\x1b[B"),
+                    (Right, "\x1b[C"),
+                    (Left, "\x1b[D"),
+                    (Home, "\x1b[H"),
+                    (End, "\x1b[F"),
+                    (PageUp, "\x1b[5~"),
+                    (PageDown, "\x1b[6~"),
+                ];
+                known.iter().find(|(c, _)| *c == code).map(|(_, sent)| (*sent).to_owned())
+            }
+        };
+        self.keys.iter().filter_map(sent).collect()
+    }
 }
 
 /// A key.
@@ -409,6 +441,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('x')] "x" "" TELLING Sampling "stop sampling, or start it again, for all viewers; asks";
     [char('M')] "M" "mark" PANES Mark "give this moment a name, for all viewers";
     [char('R')] "R" "" PANES Record "record into a file in the working directory, or end that";
+    [char('W')] "W" "" PANES Snapshot "write a snapshot: a recording of this moment, in the working directory";
     [char('?')] "?" "help" EVERYWHERE Help "this help";
     [char('q')] "q" "quit" EVERYWHERE Quit "quit; the target goes on";
     [char('1')] "1" "" EVERYWHERE Go(Place::Callsites) "callsites: who holds the heap";
@@ -484,6 +517,13 @@ mod tests {
                     seen.push(text);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn each_key_is_one_that_a_terminal_sends() {
+        for binding in BINDINGS {
+            assert_eq!(binding.sent().len(), binding.keys.len(), "{}", binding.shown);
         }
     }
 

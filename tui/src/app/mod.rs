@@ -37,6 +37,7 @@ pub mod leaks;
 pub mod log;
 mod mouse;
 mod moves;
+pub mod outcome;
 pub mod promotion;
 pub mod rooms;
 mod screens;
@@ -101,6 +102,10 @@ pub enum Message {
     Exported(Result<PathBuf, String>),
     /// A sentence to show until the next key.
     Note(String),
+    /// This command could not be sent.
+    NotSent(FromViewer),
+    /// For [`outcome::PATIENCE`] nothing was seen of a command.
+    NoAnswer,
     /// So many nanoseconds have passed while [`App::playing`].
     Passed(u64),
     /// For so many seconds the connected target has said nothing; `None`: it speaks.
@@ -132,6 +137,8 @@ pub enum Effect {
     Send(FromViewer),
     /// Start a recording, or end it.
     Record,
+    /// Write a recording of now; what comes of it is a [`Message::Note`].
+    Snapshot,
     /// Read a source file and answer with [`Message::Source`].
     Read(Arc<str>),
 }
@@ -175,6 +182,10 @@ pub struct App {
     wrong: Option<Wrong>,
     history: filter::History,
     wanted: Option<Wanted>,
+    /// Commands whose effect is not seen yet.
+    asked: Vec<outcome::Asked>,
+    /// The number of the last of them.
+    last_asked: u64,
     /// What a finer R would give the selected row: said beside its key.
     hint: Option<(NodeKey, String)>,
     /// Where on the time bar the mouse was pressed, in nanoseconds since the agent's start.
@@ -263,6 +274,8 @@ impl App {
             wrong: None,
             history: filter::History::default(),
             wanted: None,
+            asked: Vec::new(),
+            last_asked: 0,
             hint: None,
             pressed_ns: None,
             paused: false,

@@ -201,6 +201,10 @@ impl App {
 
     /// To the callers of what is selected here: those that were left, if they are.
     fn go_to_callers(&mut self, session: &Session) {
+        if matches!(self.screen(), Screen::Details(_)) {
+            // They lie above it: the way back is the way they were come by.
+            return self.drill(session);
+        }
         if self.stack.len() > 1 {
             return;
         }
@@ -213,7 +217,41 @@ impl App {
             self.stack.append(&mut self.aside);
             self.come_back(session);
         } else {
-            self.drill(session);
+            match self.screen() {
+                // There the key for it does something else.
+                Screen::Flame(_) | Screen::Threads(_) | Screen::Log(_) => {
+                    self.drill_elsewhere(session);
+                }
+                _ => self.drill(session),
+            }
+        }
+    }
+
+    /// To the callers of the selected frame, or else of what was selected among the
+    /// callsites.
+    fn drill_elsewhere(&mut self, session: &Session) {
+        let frame = match self.screen() {
+            Screen::Flame(f) => f.selected().map(|bar| (bar.key, bar.label.clone())),
+            _ => None,
+        };
+        let frame = frame.filter(|(key, _)| ![NodeKey::ALL, NodeKey::SMALLER].contains(key));
+        let among = || {
+            let cursor = self.lowest.iter().find_map(|screen| match screen {
+                Screen::Callsites(cursor) => Some(cursor),
+                _ => None,
+            });
+            // The rows of classes have no callers.
+            let table = self.table.as_ref().filter(|_| self.question.group == Grouping::Callsite);
+            table?.row(cursor?.index()).map(|row| (row.key, row.label.clone()))
+        };
+        match frame.or_else(among) {
+            Some((key, label)) => {
+                let next = Callers::of(vec![key], vec![label], Direction::Callers);
+                self.aside.clear();
+                self.stack.push(Screen::Callers(Box::new(next)));
+                self.ask(session);
+            }
+            None => self.say("select a callsite first: 1 lists them".into()),
         }
     }
 

@@ -75,6 +75,8 @@ impl App {
             Message::Exported(Ok(path)) => self.say(format!("written: {}", path.display())),
             Message::Exported(Err(why)) => self.say(format!("export failed: {why}")),
             Message::Note(sentence) => self.say(sentence),
+            Message::NotSent(command) => self.not_sent(&command),
+            Message::NoAnswer => self.no_answer(session),
             Message::Passed(ns) => self.travel(session, |times, span| times.pass(ns, span)),
             Message::Reading(percent) => {
                 let reading = percent.map_or(Reading::Done, Reading::Percent);
@@ -160,6 +162,12 @@ impl App {
                 // What records may be ended when the target is gone.
                 if self.recording.is_some() || self.can_tell(session) {
                     return vec![Effect::Record];
+                }
+            }
+            Action::Snapshot => {
+                if self.can_tell(session) {
+                    self.say("a snapshot is being written".into());
+                    return vec![Effect::Snapshot];
                 }
             }
             Action::Finer => self.want_interval(true, session),

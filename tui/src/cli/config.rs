@@ -87,6 +87,8 @@ pub(super) fn setup(arguments: &Arguments, named: Option<Found>) -> Setup {
     }
     let color = arguments.color.unwrap_or(config.color);
     let theme = if colored(color, io::stdout().is_terminal(), variable) {
+        // What writes to the terminal looks at NO_COLOR by itself, and knows of no option.
+        crossterm::style::force_color_output(true);
         Theme::new(arguments.theme.unwrap_or(config.palette), Depth::of(variable))
     } else {
         Theme::mono()

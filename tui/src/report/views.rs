@@ -343,6 +343,9 @@ fn leaks(session: &Session, asked: &Asked) -> Report {
     report
 }
 
+/// Who has watched for less has seen nothing grow.
+const SHORT_NS: u64 = 30_000_000_000;
+
 /// What old, growth and generations are of, and the forecast.
 fn about_leaks(asked: &Asked, leaks: &Leaks, mark: Option<&str>, recorded: bool) -> Vec<String> {
     use super::text::elapsed;
@@ -360,6 +363,14 @@ fn about_leaks(asked: &Asked, leaks: &Leaks, mark: Option<&str>, recorded: bool)
         elapsed(leaks.from_ns),
         elapsed(leaks.to_ns),
     )];
+    let watched_ns = leaks.to_ns.saturating_sub(leaks.from_ns);
+    if !recorded && asked.when == When::Now && watched_ns < SHORT_NS {
+        notes.push(format!(
+            "heaptop came {} before: to see what is old and what grows, record it for some minutes \
+             (heaptop record --duration) and report on the file, or watch screen 7",
+            elapsed(watched_ns)
+        ));
+    }
     let born = leaks.generations.iter().enumerate().skip(1).map(|(at, generation)| {
         let mark = generation.mark.as_ref().map(|mark| format!(" after “{mark}”"));
         let (from, to) = (elapsed(generation.from_ns), elapsed(generation.to_ns));

@@ -15,7 +15,7 @@ use super::recorder::Recorder;
 use super::silence::Silence;
 use super::{Ended, Order, PACE, Ui, run_ui, sources};
 use crate::app::settings::Settings;
-use crate::app::{App, Effect, Message, Options};
+use crate::app::{App, Effect, Message, Options, outcome};
 use crate::export::{self, Format, Shown};
 use crate::session::{Connection, Session};
 use crate::source::inbox::{Event, Inbox};
@@ -119,6 +119,8 @@ struct Live {
     inbox: Arc<Inbox>,
     /// When the system was asked last for what it knows of the target's memory.
     asked_system: Option<Instant>,
+    /// The last command whose effect is awaited, and since when.
+    asked: Option<(u64, Instant)>,
 }
 
 impl Live {
@@ -133,12 +135,17 @@ impl Live {
             done: channel(),
             inbox: Arc::clone(inbox),
             asked_system: None,
+            asked: None,
         }
     }
 
     fn update(&mut self, message: Message) -> Vec<Order> {
         let playing = self.app.playing();
         let effects = self.app.update(message, &self.session);
+        let awaited = self.app.awaited_answer();
+        if awaited != self.asked.map(|(number, _)| number) {
+            self.asked = awaited.map(|number| (number, Instant::now()));
+        }
         if !playing {
             self.played = Instant::now();
         }
@@ -166,14 +173,26 @@ impl Live {
             }
             Effect::Send(command) => {
                 if let Feed::Target { link, .. } = &self.feed
-                    && !link.send(command)
+                    && !link.send(command.clone())
                 {
-                    let sentence = "the target takes no commands now: try again once it answers";
-                    self.app.update(Message::Note(sentence.into()), &self.session);
+                    self.app.update(Message::NotSent(command), &self.session);
+                }
+            }
+            Effect::Snapshot => {
+                if let Feed::Target { recorder, .. } = &mut self.feed
+                    && let Some(said) = recorder.snapshot()
+                {
+                    self.app.update(Message::Note(said), &self.session);
                 }
             }
         }
         None
+    }
+
+    /// Until when the effect of a command is waited for.
+    fn answer_due(&self) -> Option<Instant> {
+        let (number, since) = self.asked?;
+        (self.app.awaited_answer() == Some(number)).then(|| since + outcome::PATIENCE)
     }
 
     /// Writes an export into the working directory, in the background.
@@ -246,15 +265,15 @@ impl Live {
 
     /// How far the work in the background is.
     fn look(&mut self) {
-        let (message, note) = match &mut self.feed {
-            Feed::File(reading) => (Message::Reading(reading.percent()), None),
+        let (message, notes) = match &mut self.feed {
+            Feed::File(reading) => (Message::Reading(reading.percent()), [None, None]),
             Feed::Target { recorder, .. } => {
-                let note = recorder.look();
-                (Message::Recording(recorder.shown()), note)
+                let notes = [recorder.look(), recorder.look_for_snapshot()];
+                (Message::Recording(recorder.shown()), notes)
             }
         };
         self.app.update(message, &self.session);
-        if let Some(note) = note {
+        for note in notes.into_iter().flatten() {
             self.app.update(Message::Note(note), &self.session);
         }
     }
@@ -298,7 +317,8 @@ impl Ui for Live {
         let connected = *self.session.connection() == Connection::Connected;
         let silence = connected.then(|| self.silence.look());
         let step = self.app.playing().then(|| self.played + PLAY);
-        silence.into_iter().chain(step).min()
+        let answer = self.answer_due();
+        silence.into_iter().chain(step).chain(answer).min()
     }
 
     fn ring(&mut self) {
@@ -306,6 +326,10 @@ impl Ui for Live {
         if self.app.playing() && now >= self.played + PLAY {
             let passed = now.saturating_duration_since(std::mem::replace(&mut self.played, now));
             self.app.update(Message::Passed(passed.as_nanos() as u64), &self.session);
+        }
+        if self.answer_due().is_some_and(|due| now >= due) {
+            self.asked = None;
+            self.app.update(Message::NoAnswer, &self.session);
         }
         if now >= self.silence.look() {
             let seconds = self.silence.seconds(now);

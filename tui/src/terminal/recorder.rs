@@ -1,13 +1,21 @@
-//! Key `R`: records the target that is looked at, over a connection of its own.
+//! Keys `R` and `W`: record the target that is looked at, or a moment of it, over a
+//! connection of their own.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::record::{How, Recording, bytes, default_name};
 use crate::source::inbox::{Event, Inbox};
 use crate::source::{Link, Target};
 use crate::view::format::{self, Rounding};
+
+/// How long a whole snapshot may take to come.
+const WHOLE: Duration = Duration::from_secs(15);
+/// Between two looks for it.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What is being done. Connecting and the end take a moment, and are waited for by
 /// threads of their own.
@@ -23,11 +31,13 @@ pub(super) struct Recorder {
     target: Target,
     inbox: Arc<Inbox>,
     now: Now,
+    /// A snapshot that is being written: what is to be said when it is.
+    snapshot: Option<Receiver<String>>,
 }
 
 impl Recorder {
     pub(super) fn new(target: &Target, inbox: &Arc<Inbox>) -> Self {
-        Self { target: target.clone(), inbox: Arc::clone(inbox), now: Now::Nothing }
+        Self { target: target.clone(), inbox: Arc::clone(inbox), now: Now::Nothing, snapshot: None }
     }
 
     /// Starts or ends; what is to be said about it.
@@ -46,6 +56,39 @@ impl Recorder {
                 Some("the recording is being started or ended: a moment".into())
             }
         }
+    }
+
+    /// Writes a recording of now, in the background; what is to be said about it at once.
+    pub(super) fn snapshot(&mut self) -> Option<String> {
+        if self.snapshot.is_some() {
+            return Some("a snapshot is being written already: a moment".into());
+        }
+        let (say, written) = channel();
+        let (target, inbox) = (self.target.clone(), Arc::clone(&self.inbox));
+        Self::spawn(move || {
+            let path = default_name(&target.hello.name, target.pid, SystemTime::now());
+            let path = path.with_extension("snapshot.heaptop");
+            let path = std::path::absolute(&path).unwrap_or(path);
+            let said = write_snapshot(&target, &path)
+                .unwrap_or_else(|why| format!("no snapshot is written: {why}"));
+            let _ = say.send(said);
+            inbox.put_urgent(Event::Wake);
+        });
+        self.snapshot = Some(written);
+        None
+    }
+
+    /// What has come of it.
+    pub(super) fn look_for_snapshot(&mut self) -> Option<String> {
+        let said = match self.snapshot.as_ref()?.try_recv() {
+            Ok(said) => said,
+            Err(TryRecvError::Empty) => return None,
+            Err(TryRecvError::Disconnected) => {
+                "no snapshot is written: there is no thread for it".into()
+            }
+        };
+        self.snapshot = None;
+        Some(said)
     }
 
     /// What is shown while it records.
@@ -92,12 +135,15 @@ impl Recorder {
 
     /// Ends what is going on, and waits for it; what was recorded, in a sentence.
     pub(super) fn end(self) -> Option<String> {
-        match self.now {
+        let snapshot = self.snapshot.and_then(|written| written.recv().ok());
+        let recorded = match self.now {
             Now::Nothing => None,
-            Now::Starting(started) => started.recv().ok()?.ok().map(sentence),
+            Now::Starting(started) => started.recv().ok().and_then(Result::ok).map(sentence),
             Now::Recording(recording) => Some(sentence(recording)),
             Now::Ending(ended) => ended.recv().ok(),
-        }
+        };
+        let said: Vec<String> = snapshot.into_iter().chain(recorded).collect();
+        (!said.is_empty()).then(|| said.join("; "))
     }
 
     fn start(&self) -> Receiver<Result<Recording, String>> {
@@ -134,6 +180,28 @@ impl Recorder {
     /// Without a thread nothing comes of it, and the other end of the channel says so.
     fn spawn(work: impl FnOnce() + Send + 'static) {
         let _ = std::thread::Builder::new().name("heaptop-record".into()).spawn(work);
+    }
+}
+
+/// A recording that ends as soon as all is in it that a viewer is told at first: what is
+/// in use and was allocated, the live sampled blocks, the curve, phases and marks, and
+/// the names.
+fn write_snapshot(target: &Target, path: &Path) -> Result<String, String> {
+    let link = Link::open(&target.socket).map_err(|error| error.to_string())?;
+    let recording =
+        Recording::start(link, path, false, 0, || ()).map_err(|error| error.to_string())?;
+    let (progress, began) = (recording.share(), Instant::now());
+    while !progress.synced.load(Relaxed) && !recording.is_over() && began.elapsed() < WHOLE {
+        std::thread::sleep(LOOK);
+    }
+    recording.finish().map_err(|error| error.to_string())?;
+    if progress.synced.load(Relaxed) {
+        let bytes = format::bytes(bytes(&progress) as f64, 3, Rounding::Nearest);
+        Ok(format!("snapshot written: {}, {bytes}", path.display()))
+    } else {
+        // A part of a snapshot says less than there is.
+        let _ = std::fs::remove_file(path);
+        Err("the target did not tell all of it".into())
     }
 }
 

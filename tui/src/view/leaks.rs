@@ -313,6 +313,13 @@ pub fn limit_of(limit: &Reached) -> Vec<String> {
     let Some(forecast) = &limit.forecast else {
         return vec![format!("{name}, {most}: –"), format!("{name}: –"), "–".into()];
     };
+    if forecast.seconds <= 0.0 {
+        return vec![
+            format!("{name}, {most} {of}, is passed"),
+            format!("{name} is passed"),
+            "passed".into(),
+        ];
+    }
     let [long, short] = time(forecast);
     let mut forms = if of == "in use" {
         vec![format!("{name}, {most} in use, in {long}")]

@@ -297,6 +297,8 @@ mod growth_tests;
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]
+mod keys_tests;
+#[cfg(test)]
 mod mouse_tests;
 #[cfg(test)]
 mod source_tests;

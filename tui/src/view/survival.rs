@@ -153,8 +153,8 @@ fn said(
     area: Rect,
     frame: &mut Frame,
 ) {
-    const LABEL: usize = 10;
-    const CELL: usize = 14;
+    const LABEL: usize = 12;
+    const CELL: usize = 13;
     let width = usize::from(area.width);
     let short = |bytes: u64| {
         let bytes = format::bytes(bytes as f64, 3, Rounding::Nearest);

@@ -19,7 +19,8 @@
 //! Blocks ≫ R vary not at all and would make u small. But beside them a loss may
 //! have stayed unseen: one of x·R has chance e⁻ˣ, which is the floor on the right.
 
-use super::{Sight, beta};
+use super::{Sight, beta, change};
+use crate::session::figures::Change;
 use heaptop_protocol::estimate::Interval;
 use heaptop_protocol::totals::Total;
 
@@ -80,6 +81,9 @@ pub fn holm(p_values: &[f64], error: f64) -> Vec<bool> {
 
 /// Which of the rows, each with what it gained and lost, grew with evidence. Rows
 /// without a sample in either set say nothing and need no share of the error.
+///
+/// The interval that is shown beside a row is two-sided, and is told by its larger half:
+/// where that holds 0, nobody could see the evidence, and nothing is said.
 #[must_use]
 pub fn grew<'a>(
     sets: impl Iterator<Item = (&'a Total, &'a Total)>,
@@ -94,8 +98,10 @@ pub fn grew<'a>(
         if exact { 0.0 } else { (-(gained.bytes.sum - lost.bytes.sum) / unit).exp() }
     };
     let (mut rows, mut p_values, mut len) = (Vec::new(), Vec::new(), 0);
+    let mut pairs = Vec::new();
     for (row, (gained, lost)) in sets.enumerate() {
         len = row + 1;
+        pairs.push((gained, lost));
         if gained.n + lost.n > 0 {
             rows.push(row);
             let worth = least(gained, lost) <= ERROR;
@@ -104,9 +110,19 @@ pub fn grew<'a>(
     }
     let mut grew = vec![false; len];
     for (row, holds) in rows.into_iter().zip(holm(&p_values, ERROR)) {
-        grew[row] = holds;
+        grew[row] = holds && is_seen(pairs[row].0, pairs[row].1, sight);
     }
     grew
+}
+
+/// Whether growth is more than the larger half of its interval.
+fn is_seen(gained: &Total, lost: &Total, sight: Sight) -> bool {
+    match change::growth(gained, lost, sight) {
+        Change::Unknown | Change::AtMost { .. } => false,
+        Change::Exact { value } => value > 0.0,
+        Change::AtLeast { low, .. } => low > 0.0,
+        Change::Interval { value, low, high, .. } => value > (value - low).max(high - value),
+    }
 }
 
 #[cfg(test)]
@@ -186,6 +202,28 @@ mod tests {
         assert!(wrong <= families / 20, "{wrong} of {families} families");
         let alone = holm(&[0.03; 1], ERROR)[0] && !holm(&[0.03; 200], ERROR).contains(&true);
         assert!(alone, "what holds for one row does not for many");
+    }
+
+    /// What is said to have grown has an interval without 0, by its larger half too.
+    #[test]
+    fn evidence_is_seen_in_the_interval() {
+        let sight = Sight::from(Interval::new(R));
+        for gained in 0..60 {
+            for lost in 0..20 {
+                let (g, l) = (blocks(gained, 64), blocks(lost, 64));
+                if !grew([(&g, &l)].into_iter(), sight)[0] {
+                    continue;
+                }
+                let Change::Interval { value, low, high, .. } = change::growth(&g, &l, sight)
+                else {
+                    panic!("it is sampled");
+                };
+                let half = (value - low).max(high - value);
+                assert!(value > half, "{gained} {lost}: {value} ±{half}");
+            }
+        }
+        let (g, l) = (blocks(40, 64), blocks(4, 64));
+        assert!(grew([(&g, &l)].into_iter(), sight)[0]);
     }
 
     /// Among many rows, a row of many samples that grew is found.

@@ -127,7 +127,7 @@ fn walk(terminal: &mut Terminal, action: Action, place: Place, sent: &str) -> Op
     if place == Place::Flame && matches!(action, Action::Left | Action::Right) {
         let soon = Duration::from_millis(500);
         let found = |depth| press(terminal, (action, place), &deep(depth), sent, soon);
-        return (1..16).map(found).reduce(|before, now| before.and(now)).flatten();
+        return (1..16).map(found).reduce(Option::and).flatten();
     }
     press(terminal, (action, place), before(action, place), sent, Duration::from_secs(5))
 }

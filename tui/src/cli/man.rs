@@ -51,7 +51,7 @@ fn commands(command: &Command) -> Roff {
         paragraphs(&mut roff, &about.map(ToString::to_string).unwrap_or_default());
         for argument in sub.get_arguments().filter(|a| !a.is_global_set() && a.get_id() != "help") {
             let names = argument.get_value_names().unwrap_or_default();
-            let value = names.iter().map(|n| n.as_str()).collect::<Vec<_>>().join(" ");
+            let value = names.iter().map(clap::builder::Str::as_str).collect::<Vec<_>>().join(" ");
             let mut term = Vec::new();
             if let Some(short) = argument.get_short() {
                 term.push(bold(format!("-{short}")));
@@ -69,8 +69,11 @@ fn commands(command: &Command) -> Roff {
             let help = argument.get_long_help().or(argument.get_help());
             let mut help = help.map(ToString::to_string).unwrap_or_default().replace("\n\n", " ");
             let possible = argument.get_possible_values();
-            let values: Vec<&str> =
-                possible.iter().filter(|p| !p.is_hide_set()).map(|p| p.get_name()).collect();
+            let values: Vec<&str> = possible
+                .iter()
+                .filter(|p| !p.is_hide_set())
+                .map(clap::builder::PossibleValue::get_name)
+                .collect();
             if !values.is_empty() && argument.get_action().takes_values() {
                 help.extend([" One of: ", &values.join(", "), "."]);
             }

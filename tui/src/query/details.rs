@@ -343,15 +343,12 @@ fn blocks<'a>(
             }
         }
     };
-    match session.lives_of(group) {
-        Some(lives) => {
-            let within = |l: &&Life| l.ended_us > times[0] && l.born_us <= times[2];
-            lives.iter().filter(within).for_each(add);
-        }
-        None => {
-            let lives = session.lives_over().of_within(0, times[0], times[2], mine);
-            lives.for_each(|life| add(&life));
-        }
+    if let Some(lives) = session.lives_of(group) {
+        let within = |l: &&Life| l.ended_us > times[0] && l.born_us <= times[2];
+        lives.iter().filter(within).for_each(add);
+    } else {
+        let lives = session.lives_over().of_within(0, times[0], times[2], mine);
+        lives.for_each(|life| add(&life));
     }
     let mut living: Vec<(BlockId, &Block)> = Vec::new();
     for (id, block) in session.live_blocks_of(mine) {

@@ -400,7 +400,7 @@ mod tests {
         assert!(want().all(|id| blocks.get(BlockId(id)).is_some_and(|b| b.stack == id as u32)));
         assert_eq!((blocks.count(), blocks.total().n), (want().count(), want().count() as u64));
         // Columns say what the blocks say.
-        let few = |stack: u32| stack % 300 == 0 || stack as u64 >= n + 990;
+        let few = |stack: u32| stack.is_multiple_of(300) || u64::from(stack) >= n + 990;
         let mut of_few: Vec<u64> = blocks.of_stacks(few).map(|(id, _)| id.0).collect();
         of_few.sort_unstable();
         assert!(of_few.into_iter().eq(want().filter(|id| few(*id as u32))));

@@ -135,8 +135,8 @@ fn filter_and_back(app: &mut App, f: &Fixture) -> Result<(), String> {
 fn run(seed: u64, until: Instant) {
     let mut random = Random(seed | 1);
     let mut f = orders();
-    let theme = if seed % 2 == 0 { Theme::default() } else { Theme::mono() };
-    let mut app = App::new(Options { theme, ascii: seed % 3 == 0 });
+    let theme = if seed.is_multiple_of(2) { Theme::default() } else { Theme::mono() };
+    let mut app = App::new(Options { theme, ascii: seed.is_multiple_of(3) });
     let mut size = (80, 24);
     app.update(Message::Resize(size.0, size.1), &f.session);
     for step in 0..STEPS {

@@ -212,14 +212,14 @@ impl Theme {
         match (ink, shades.dim) {
             (LOSS_INK, _) => cell.fg = shades.loss.at(self.depth),
             (GROWTH_INK, _) => cell.fg = shades.growth.at(self.depth),
-            _ if ground == FRAME_GROUND && reversed => {
+            _ if ground == FRAME_GROUND && reversed
                 // With the terminal's own colours frames stay in inverse video.
-                if self.depth != Depth::Sixteen {
-                    let Frames(ink, grounds) = &shades.frames;
-                    cell.fg = ink.at(self.depth);
-                    cell.bg = grounds[usize::from(dim)].at(self.depth);
-                    cell.modifier -= Modifier::DIM | Modifier::REVERSED;
-                }
+                && self.depth != Depth::Sixteen =>
+            {
+                let Frames(ink, grounds) = &shades.frames;
+                cell.fg = ink.at(self.depth);
+                cell.bg = grounds[usize::from(dim)].at(self.depth);
+                cell.modifier -= Modifier::DIM | Modifier::REVERSED;
             }
             // In inverse video a grey would be the ground.
             (_, Some(grey)) if dim && !reversed => {

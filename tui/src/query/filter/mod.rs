@@ -58,10 +58,11 @@ impl Wrong {
         Self { at, says: says.into() }
     }
 
-    /// The sentence with the filter below it and a mark under the character.
+    /// The sentence on one line, with what stands where it is wrong.
     #[must_use]
     pub fn shown(&self, filter: &str) -> String {
-        format!("{}\n  {filter}\n  {}^", self.says, " ".repeat(self.at))
+        let rest: String = filter.chars().skip(self.at).collect();
+        format!("{}: at character {}, “{rest}”", self.says, self.at + 1)
     }
 }
 

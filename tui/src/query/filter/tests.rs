@@ -38,7 +38,7 @@ fn what_is_wrong_says_where() {
     let many = "a ".repeat(MOST_NAMES + 1);
     assert_eq!(parse(&many).unwrap_err().at, 2 * MOST_NAMES);
     let shown = parse("size>4Q").unwrap_err().shown("size>4Q");
-    assert_eq!(shown, "size wants a size such as 4K\n  size>4Q\n       ^");
+    assert_eq!(shown, "size wants a size such as 4K: at character 6, “4Q”");
 }
 
 #[test]

@@ -106,7 +106,9 @@ impl Sets {
         match session.standing(bounds, cut, Purpose::Growth, &ends) {
             Some(standing) => {
                 for (of, in_use) in standing.classes().zip(&mut sets.in_use) {
-                    of.iter().for_each(|total| in_use.merge(total));
+                    for total in of {
+                        in_use.merge(total);
+                    }
                 }
                 for (of, grown) in standing.classes().zip(&mut sets.grown) {
                     grown.gained.merge(&of[1]);

@@ -120,7 +120,9 @@ pub fn of(session: &Session, bounds: &Bounds, cut: &Cut) -> Threads {
         for (id, of) in ids.iter().zip(standing.classes()).filter(|(_, of)| of[0].n + of[1].n > 0) {
             let thread = threads.entry(*id).or_default();
             thread.allocated.merge(&of[1]);
-            of.iter().for_each(|total| thread.in_use.merge(total));
+            for total in of {
+                thread.in_use.merge(total);
+            }
         }
     }
     add_window(session, bounds, &mut threads);

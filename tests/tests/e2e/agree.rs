@@ -43,10 +43,21 @@ fn shows(terminal: &Terminal, rows: &[Vec<String>]) {
         let line = row[1].rsplit('/').next().unwrap_or_default();
         terminal.until(&format!("a row as the report has it: {row:?}"), |screen| {
             let is_it = |seen: &&str| {
-                seen.contains(line) && STILL.iter().all(|&column| seen.contains(&row[column]))
+                let has =
+                    |figure: &String| seen.contains(figure) || seen.contains(&rounded_up(figure));
+                seen.contains(line) && STILL.iter().all(|&column| has(&row[column]))
             };
             screen.lines().find(is_it).map(str::to_owned)
         });
+    }
+}
+
+/// A figure as a narrow column has it: `1.00 MiB ±0.1 %` as `1.00 MiB ±1 %`.
+fn rounded_up(figure: &str) -> String {
+    let parts = figure.strip_suffix(" %").and_then(|rest| rest.rsplit_once(" ±"));
+    match parts.and_then(|(value, half)| Some((value, half.parse::<f64>().ok()?))) {
+        Some((value, half)) => format!("{value} ±{} %", half.ceil()),
+        None => figure.to_owned(),
     }
 }
 

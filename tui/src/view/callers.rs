@@ -95,7 +95,7 @@ pub(super) fn draw(app: &App, callers: &Callers, parts: &Parts, frame: &mut Fram
     };
     let mut heading = names::plain(title, name_width);
     for p in &placed {
-        pad_to(&mut heading, p.x);
+        layout::pad_to(&mut heading, p.x);
         heading.push_span(Span::raw(layout::heading(COLUMNS[p.index].title, "", p.fields)));
     }
     frame.render_widget(heading.dim(), parts.heading);
@@ -116,7 +116,7 @@ pub(super) fn draw(app: &App, callers: &Callers, parts: &Parts, frame: &mut Fram
 
 fn cells(row: &TreeRow, unit: Unit, placed: &[Placed], line: &mut Line<'static>) {
     for p in placed {
-        pad_to(line, p.x);
+        layout::pad_to(line, p.x);
         line.push_span((COLUMNS[p.index].cell)(row, unit, p.fields));
     }
 }
@@ -158,10 +158,4 @@ fn crumbs(callers: &Callers, metric: Metric, area: Rect, frame: &mut Frame) {
     let line =
         Line::from(vec![Span::raw(" "), path.bold(), Span::raw(" ".repeat(gap)), right.dim()]);
     frame.render_widget(line, area);
-}
-
-/// Goes on at column `x` of the list.
-fn pad_to(line: &mut Line<'static>, x: u16) {
-    let missing = usize::from(x).saturating_sub(line.width());
-    line.push_span(Span::raw(" ".repeat(missing)));
 }

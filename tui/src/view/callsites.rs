@@ -209,7 +209,7 @@ fn heading(app: &App, name: u16, columns: &[(&Spec, Placed)], area: Rect, frame:
         name,
     );
     for (spec, placed) in columns {
-        pad_to(&mut line, placed.x);
+        layout::pad_to(&mut line, placed.x);
         let heading = layout::heading(spec.title, mark(spec.column), placed.fields);
         line.push_span(Span::raw(heading));
     }
@@ -218,7 +218,7 @@ fn heading(app: &App, name: u16, columns: &[(&Spec, Placed)], area: Rect, frame:
 
 fn cells(figures: &Figures, columns: &[(&Spec, Placed)], line: &mut Line<'static>) {
     for (spec, placed) in columns {
-        pad_to(line, placed.x);
+        layout::pad_to(line, placed.x);
         line.push_span(match spec.cell {
             Cell::Figure(make) => {
                 let figure = make(figures);
@@ -241,12 +241,6 @@ fn growth(figures: &Figures, fields: Fields) -> Span<'static> {
         return Span::styled(figure, theme::GROWTH);
     }
     layout::figure(&figure, fields).dim()
-}
-
-/// Goes on at column `x` of the list.
-fn pad_to(line: &mut Line<'static>, x: u16) {
-    let missing = usize::from(x).saturating_sub(line.width());
-    line.push_span(Span::raw(" ".repeat(missing)));
 }
 
 #[cfg(test)]

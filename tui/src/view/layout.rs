@@ -8,6 +8,8 @@
 //! get what is left. Where not even the worthiest fits, it is shown without its
 //! interval.
 
+use ratatui::text::{Line, Span};
+
 use super::format::Figure;
 use super::text;
 
@@ -145,6 +147,12 @@ fn whole(interval: &str) -> Option<String> {
     let (whole, tenths) = number.split_once('.')?;
     let (whole, tenths): (u64, u64) = (whole.parse().ok()?, tenths.parse().ok()?);
     Some(format!("±{} %", whole + u64::from(tenths > 0)))
+}
+
+/// Goes on at column `x` of the list.
+pub fn pad_to(line: &mut Line<'static>, x: u16) {
+    let missing = usize::from(x).saturating_sub(line.width());
+    line.push_span(Span::raw(" ".repeat(missing)));
 }
 
 /// A heading over its fields, with a mark where rows are sorted by it: to the

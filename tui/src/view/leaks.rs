@@ -101,7 +101,7 @@ pub(super) fn draw(app: &App, leaks: &Leaks, parts: &Parts, frame: &mut Frame) {
         let callsite = format!("callsite {}", mark(LeakColumn::Name));
         let mut heading = names::plain(callsite.trim_end(), name);
         for p in &placed {
-            pad_to(&mut heading, p.x);
+            layout::pad_to(&mut heading, p.x);
             let Spec { title, what, .. } = &specs[p.index];
             heading.push_span(Span::raw(layout::heading(title, mark(*what), p.fields)));
         }
@@ -138,7 +138,7 @@ fn why_nothing(app: &App) -> String {
 
 fn cells(figures: &LeakFigures, specs: &[Spec], placed: &[Placed], line: &mut Line<'static>) {
     for p in placed {
-        pad_to(line, p.x);
+        layout::pad_to(line, p.x);
         let bytes = |estimate| format::estimate(estimate, Unit::Bytes);
         let figure = match specs[p.index].what {
             LeakColumn::Growth => {
@@ -413,10 +413,4 @@ fn born(app: &App, answer: &Answer) -> Said {
         old,
     ];
     Said::of("born", forms)
-}
-
-/// Goes on at column `x` of the list.
-fn pad_to(line: &mut Line<'static>, x: u16) {
-    let missing = usize::from(x).saturating_sub(line.width());
-    line.push_span(Span::raw(" ".repeat(missing)));
 }

@@ -3,7 +3,7 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Stylize;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use super::format::{self, Figure, Unit};
 use super::layout::{self, Fields, Placed, Wanted};
@@ -83,7 +83,7 @@ pub(super) fn draw(app: &App, promotion: &Promotion, parts: &Parts, frame: &mut 
     let mut heading =
         names::plain(&format!("{of}{}", name_mark(mark(PromotionColumn::Name))), name);
     for p in &placed {
-        pad_to(&mut heading, p.x);
+        layout::pad_to(&mut heading, p.x);
         heading.push_span(layout::heading(
             COLUMNS[p.index].title,
             mark(COLUMNS[p.index].column),
@@ -111,15 +111,9 @@ pub(super) fn draw(app: &App, promotion: &Promotion, parts: &Parts, frame: &mut 
 
 fn cells(figures: &Figures, placed: &[Placed], line: &mut Line<'static>) {
     for p in placed {
-        pad_to(line, p.x);
+        layout::pad_to(line, p.x);
         let figure = (COLUMNS[p.index].cell)(figures);
         let text = layout::figure(&figure, p.fields);
         line.push_span(if figure.dim { text.dim() } else { text.into() });
     }
-}
-
-/// Goes on at column `x` of the list.
-fn pad_to(line: &mut Line<'static>, x: u16) {
-    let missing = usize::from(x).saturating_sub(line.width());
-    line.push_span(Span::raw(" ".repeat(missing)));
 }

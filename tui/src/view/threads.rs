@@ -3,7 +3,7 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Stylize;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use super::format::{self, Figure, Unit};
 use super::layout::{self, Fields, Placed, Wanted};
@@ -82,7 +82,7 @@ pub(super) fn draw(app: &App, threads: &Threads, parts: &Parts, frame: &mut Fram
     };
     let mut heading = names::plain(&title, name);
     for p in &placed {
-        pad_to(&mut heading, p.x);
+        layout::pad_to(&mut heading, p.x);
         let spec = &COLUMNS[p.index];
         heading.push_span(layout::heading(spec.title, mark(spec.sort), p.fields));
     }
@@ -97,7 +97,7 @@ pub(super) fn draw(app: &App, threads: &Threads, parts: &Parts, frame: &mut Fram
         let label = Label { function: thread_name(row).into(), location: tid.into(), named: true };
         let mut line = names::callsite(&label, name);
         for p in &placed {
-            pad_to(&mut line, p.x);
+            layout::pad_to(&mut line, p.x);
             let figure = (COLUMNS[p.index].cell)(row);
             let text = layout::figure(&figure, p.fields);
             line.push_span(if figure.dim { text.dim() } else { text.into() });
@@ -113,10 +113,4 @@ pub(super) fn draw(app: &App, threads: &Threads, parts: &Parts, frame: &mut Fram
     };
     let since = super::text::keep_start(&since, usize::from(parts.total.width)).into_owned();
     frame.render_widget(Line::from(since).dim(), parts.total);
-}
-
-/// Goes on at column `x` of the list.
-fn pad_to(line: &mut Line<'static>, x: u16) {
-    let missing = usize::from(x).saturating_sub(line.width());
-    line.push_span(Span::raw(" ".repeat(missing)));
 }

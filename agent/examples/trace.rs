@@ -37,9 +37,11 @@ impl Trace {
 
     fn born(&self, b: &Allocation<'_>, kind: &str) -> u64 {
         let (id, size, n, thread) = (b.id, b.size, b.n_samples, b.thread);
+        let s = if n == 1 { "" } else { "s" };
         let frames = b.callstack.len();
-        let line =
-            format!("alloc   #{id} {kind} {size} B, {n} samples, thread {thread}, {frames} frames");
+        let line = format!(
+            "alloc   #{id} {kind} {size} B, {n} sample{s}, thread {thread}, {frames} frames"
+        );
         self.line(b.time, &line);
         id
     }

@@ -61,6 +61,7 @@ mod config;
 mod engine;
 pub mod external;
 pub mod memprof;
+mod names;
 mod notes;
 #[cfg(feature = "simulate")]
 #[doc(hidden)]

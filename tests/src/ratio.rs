@@ -30,6 +30,17 @@ pub fn interval(plain: &[f64], with: &[f64]) -> (f64, f64) {
     (ratios[100], ratios[3899])
 }
 
+/// The 95 % bootstrap interval of the median, with fixed draws.
+pub fn of_median(values: &[f64]) -> (f64, f64) {
+    // A ratio to what does not vary.
+    interval(&[1.0], values)
+}
+
+/// The least value.
+pub fn least(of: &[f64]) -> f64 {
+    of.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +56,8 @@ mod tests {
         assert!(w.0 < 2.0 && 2.0 < w.1 && n.0 < 2.0 && 2.0 < n.1, "{w:?} {n:?}");
         assert!(w.1 - w.0 > 5.0 * (n.1 - n.0));
         assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert_eq!(least(&[4.0, 1.0, 2.0, 3.0]), 1.0);
+        let of = of_median(&wide);
+        assert!(of.0 < 2.0 && 2.0 < of.1, "{of:?}");
     }
 }

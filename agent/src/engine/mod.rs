@@ -54,7 +54,7 @@ use nursery::Nursery;
 use region::{ForkMark, Region};
 pub use state::WhyOff;
 use sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed, scaled};
-use tracker::Tracker;
+use tracker::{Returned, Tracker};
 
 /// Threads that are told apart; those beyond share the last number.
 pub const MAX_DOMAINS: usize = scaled(1 << 14, 2);
@@ -275,14 +275,15 @@ impl Engine {
         }
     }
 
-    /// The books are done with entry `index`, that of `birth`.
-    pub fn release(&self, index: u32, birth: &tracker::Birth) {
+    /// The books are done with entry `index`, that of `birth`, which is `returned` with
+    /// others.
+    pub fn release(&self, index: u32, birth: &tracker::Birth, returned: &mut Returned) {
         // One without samples is not counted among the living any more: `drop_block`.
         if birth.n_samples > 0 {
             self.tracker.forget(index);
         }
         if self.profiles().is_none_or(|profiles| profiles.books_done(self, index)) {
-            self.tracker.give_back(index);
+            self.tracker.give_back_later(returned, index);
         }
     }
 

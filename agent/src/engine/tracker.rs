@@ -36,146 +36,21 @@
 //! count against ABA; the other lists are only pushed to and taken whole, where
 //! ABA does no harm.
 
+mod entry;
+
+pub use entry::{Birth, Cause, Death, Entry, LAYOUT, VALUES};
+
 use super::header::Header;
-use super::region::{Region, Zeroable};
+use super::region::Region;
 use super::sampled_set::{MAX_ENTRIES, SampledSet};
 use super::sys;
-use std::mem::offset_of;
+use entry::{DYING, FREE, HELD, KNOWN, MAJOR, STATE_BITS, WAS_MAJOR_BIT, YOUNG};
 
 use super::sync::{
     AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
+    scaled,
 };
-
-const FREE: u64 = 0;
-const YOUNG: u64 = 1;
-const MAJOR: u64 = 2;
-const DYING: u64 = 3;
-const STATE_BITS: u32 = 2;
-
-/// A tracked block. What the books need of every block is in its first cache
-/// line: at R = 1 the agent's thread is busy with waiting for these lines.
-#[repr(C, align(64))]
-#[derive(Default)]
-pub struct Entry {
-    state: AtomicU64,
-    born_clock: AtomicU64,
-    /// 0 while the block lives, and while its death is being written.
-    died_seq: AtomicU64,
-    died_clock: AtomicU64,
-    size: AtomicU64,
-    stack: AtomicU32,
-    interval: AtomicU32,
-    /// `cause | YOUNG_BIT | WAS_MAJOR_BIT`.
-    flags: AtomicU32,
-    next_birth: AtomicU32,
-    /// Next on `deaths`, or on the free list.
-    next: AtomicU32,
-    /// For the agent's thread: [`KNOWN`] once it has taken up the birth, [`HELD`] where that
-    /// is in its books from the promotion on only.
-    known: AtomicU32,
-    address: AtomicU64,
-    n_samples: AtomicU64,
-    born_ns: AtomicU64,
-    died_ns: AtomicU64,
-    replaces: AtomicU64,
-    thread: AtomicU32,
-    died_thread: AtomicU32,
-    /// The callstack of the free plus one; 0 for none.
-    died_stack: AtomicU32,
-}
-
-// SAFETY: atomics only, for which zero bytes are 0.
-unsafe impl Zeroable for Entry {}
-
-const YOUNG_BIT: u32 = 1 << 8;
-const WAS_MAJOR_BIT: u32 = 1 << 9;
-const KNOWN: u32 = 1;
-const HELD: u32 = 2;
-
-/// The layout of an entry, for who holds it to what is promised of it: bytes of an
-/// entry, then offsets.
-pub const LAYOUT: [usize; 17] = [
-    size_of::<Entry>(),
-    offset_of!(Entry, state),
-    offset_of!(Entry, born_clock),
-    offset_of!(Entry, died_seq),
-    offset_of!(Entry, died_clock),
-    offset_of!(Entry, size),
-    offset_of!(Entry, stack),
-    offset_of!(Entry, interval),
-    offset_of!(Entry, flags),
-    offset_of!(Entry, known),
-    offset_of!(Entry, address),
-    offset_of!(Entry, n_samples),
-    offset_of!(Entry, born_ns),
-    offset_of!(Entry, died_ns),
-    offset_of!(Entry, replaces),
-    offset_of!(Entry, thread),
-    offset_of!(Entry, died_thread),
-];
-/// The same for the values of states and flags.
-pub const VALUES: [u64; 6] = [FREE, YOUNG, MAJOR, DYING, YOUNG_BIT as u64, WAS_MAJOR_BIT as u64];
-
-/// How a block came to be; the numbers stand in [`Entry::flags`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Cause {
-    /// `alloc`.
-    Malloc = 0,
-    /// `alloc_zeroed`.
-    Calloc = 1,
-    /// `realloc`.
-    Realloc = 2,
-    /// An alignment above 16.
-    Aligned = 3,
-    /// Outside the heap, as the program reports.
-    External = 4,
-}
-
-/// A birth as the tracker keeps it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Birth {
-    /// Birth number: the block's identity. At least 1.
-    pub id: u64,
-    /// Where it lies.
-    pub address: usize,
-    /// Bytes asked for.
-    pub size: u64,
-    /// Samples in it.
-    pub n_samples: u64,
-    /// Monotonic time.
-    pub ns: u64,
-    /// G before it.
-    pub clock: u64,
-    /// Callstack id.
-    pub stack: u32,
-    /// R in bytes.
-    pub interval: u32,
-    /// Domain.
-    pub thread: u32,
-    /// How.
-    pub cause: Cause,
-    /// Whether it was born young.
-    pub young: bool,
-    /// Id of the sampled block that it replaces; 0 for none.
-    pub replaces: u64,
-}
-
-/// A death as the tracker keeps it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Death {
-    /// Its number.
-    pub seq: u64,
-    /// Monotonic time.
-    pub ns: u64,
-    /// G, exact for the thread that frees.
-    pub clock: u64,
-    /// That thread's domain.
-    pub thread: u32,
-    /// The callstack of the free, where it was wanted.
-    pub stack: Option<u32>,
-}
 
 /// What the agent's thread sees of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,6 +63,20 @@ pub enum Life {
     Dying,
     /// Is no entry of that id any more.
     Gone,
+}
+
+/// Entries given back at once: the head of the free list is a line that the target's
+/// threads want for each birth, and each touch of the agent's thread takes it from them.
+const BATCH: u32 = scaled(64, 2) as u32;
+
+/// Entries that the agent's thread is about to give back, a list through themselves.
+#[derive(Debug, Default)]
+pub struct Returned {
+    /// The last one that came, plus one; 0 for none.
+    first: u32,
+    /// The one that came first.
+    last: u32,
+    len: u32,
 }
 
 /// See the module.
@@ -299,12 +188,34 @@ impl Tracker {
 
     /// The entry is nobody's any more.
     pub fn give_back(&self, index: u32) {
+        let mut one = Returned::default();
+        self.give_back_later(&mut one, index);
+        self.give_back_all(&mut one);
+    }
+
+    /// The same with others, once they are enough. For the agent's thread.
+    pub fn give_back_later(&self, returned: &mut Returned, index: u32) {
         let Some(entry) = self.entries.get(index as usize) else { return };
         entry.state.store(FREE, Relaxed);
+        entry.next.store(returned.first, Relaxed);
+        if returned.first == 0 {
+            returned.last = index;
+        }
+        returned.first = index + 1;
+        returned.len += 1;
+        if returned.len >= BATCH {
+            self.give_back_all(returned);
+        }
+    }
+
+    /// Those that wait for others wait no longer.
+    pub fn give_back_all(&self, returned: &mut Returned) {
+        let Returned { first, last, .. } = std::mem::take(returned);
+        let Some(last) = self.entries.get(last as usize).filter(|_| first != 0) else { return };
         let mut head = self.free.load(Relaxed);
         loop {
-            entry.next.store(head as u32, Relaxed);
-            let new = (head >> 32).wrapping_add(1) << 32 | u64::from(index + 1);
+            last.next.store(head as u32, Relaxed);
+            let new = (head >> 32).wrapping_add(1) << 32 | u64::from(first);
             match self.free.compare_exchange_weak(head, new, Release, Relaxed) {
                 Ok(_) => return,
                 Err(now) => head = now,
@@ -333,20 +244,7 @@ impl Tracker {
             self.lost.fetch_add(u64::from(listed), Relaxed);
             return None;
         };
-        entry.address.store(b.address as u64, Relaxed);
-        entry.size.store(b.size, Relaxed);
-        entry.n_samples.store(b.n_samples, Relaxed);
-        entry.born_ns.store(b.ns, Relaxed);
-        entry.born_clock.store(b.clock, Relaxed);
-        entry.replaces.store(b.replaces, Relaxed);
-        entry.stack.store(b.stack, Relaxed);
-        entry.interval.store(b.interval, Relaxed);
-        entry.thread.store(b.thread, Relaxed);
-        entry.flags.store(b.cause as u32 | if b.young { YOUNG_BIT } else { 0 }, Relaxed);
-        entry.known.store(0, Relaxed);
-        entry.died_seq.store(0, Relaxed);
-        let state = if b.young { YOUNG } else { MAJOR };
-        entry.state.store(b.id << STATE_BITS | state, Relaxed);
+        entry.write_birth(b);
         look(index);
         if !self.set.insert(b.address, index) {
             undo(index);
@@ -403,11 +301,7 @@ impl Tracker {
             entry.flags.store(entry.flags.load(Relaxed) | WAS_MAJOR_BIT, Relaxed);
         }
         let d = when();
-        entry.died_seq.store(d.seq, Relaxed);
-        entry.died_ns.store(d.ns, Relaxed);
-        entry.died_clock.store(d.clock, Relaxed);
-        entry.died_thread.store(d.thread, Relaxed);
-        entry.died_stack.store(d.stack.map_or(0, |stack| stack.wrapping_add(1)), Relaxed);
+        entry.write_death(&d);
         if !listed {
             return Some(d);
         }
@@ -452,44 +346,14 @@ impl Tracker {
         Some((index, self.entries.get(index as usize)?))
     }
 
-    fn read_birth(entry: &Entry) -> Birth {
-        let flags = entry.flags.load(Relaxed);
-        Birth {
-            id: entry.state.load(Relaxed) >> STATE_BITS,
-            address: entry.address.load(Relaxed) as usize,
-            size: entry.size.load(Relaxed),
-            n_samples: entry.n_samples.load(Relaxed),
-            ns: entry.born_ns.load(Relaxed),
-            clock: entry.born_clock.load(Relaxed),
-            stack: entry.stack.load(Relaxed),
-            interval: entry.interval.load(Relaxed),
-            thread: entry.thread.load(Relaxed),
-            cause: match flags & 0xff {
-                0 => Cause::Malloc,
-                1 => Cause::Calloc,
-                2 => Cause::Realloc,
-                4 => Cause::External,
-                _ => Cause::Aligned,
-            },
-            young: flags & YOUNG_BIT != 0,
-            replaces: entry.replaces.load(Relaxed),
-        }
-    }
-
     /// The birth of an entry that was collected and not yet released.
     pub fn birth_of(&self, index: u32) -> Option<Birth> {
-        self.entries.get(index as usize).map(Self::read_birth)
+        self.entries.get(index as usize).map(Entry::birth)
     }
 
     /// The death of an entry that was collected and not yet released.
     pub fn death_of(&self, index: u32) -> Option<Death> {
-        self.entries.get(index as usize).map(|entry| Death {
-            seq: entry.died_seq.load(Relaxed),
-            ns: entry.died_ns.load(Relaxed),
-            clock: entry.died_clock.load(Relaxed),
-            thread: entry.died_thread.load(Relaxed),
-            stack: entry.died_stack.load(Relaxed).checked_sub(1),
-        })
+        self.entries.get(index as usize).map(Entry::death)
     }
 
     /// Whether a dying entry had been promoted, or was major from birth.
@@ -575,7 +439,7 @@ impl Tracker {
         if entry.known.load(Relaxed) != known || entry.n_samples.load(Relaxed) == 0 {
             return None;
         }
-        let birth = Self::read_birth(entry);
+        let birth = entry.birth();
         match self.life(index, birth.id) {
             Life::Young => Some((birth, true)),
             Life::Major => Some((birth, false)),

@@ -63,7 +63,8 @@ pub struct Allocation<'a> {
     /// tracked.
     pub born_young: bool,
     /// Return addresses at the allocation, root first, the allocator's own left out.
-    /// Look an address up at one byte before it, as one does with return addresses.
+    /// Look an address up at one byte before it, as one does with return addresses;
+    /// [`super::Names`] does.
     pub callstack: &'a [usize],
     /// Whether the callstack was cut at the root end.
     pub is_cut: bool,

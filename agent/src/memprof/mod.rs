@@ -126,6 +126,7 @@ mod erased;
 mod profile;
 mod stats;
 
+pub use crate::names::Names;
 pub use config::{Config, ConfigError, Delivery, Scope, StartError, Track};
 pub use erased::{Allocation, Cause, Tracker};
 pub use profile::{

@@ -30,7 +30,7 @@ use super::history::History;
 use crate::engine::callstack::{self, Published};
 use crate::engine::region::{Region, Zeroable};
 use crate::engine::sampler::Rng;
-use crate::engine::tracker::{Birth, Cause, Life};
+use crate::engine::tracker::{Birth, Cause, Life, Returned};
 use crate::engine::{Engine, sys};
 use heaptop_protocol::estimate::{Interval, Weight};
 use heaptop_protocol::event::{self, Alloc, Dealloc, Event, Moment, Promote};
@@ -110,6 +110,7 @@ pub struct Ledger {
     rng: Rng,
     weights: Weights,
     arrivals: Vec<Arrival>,
+    returned: Returned,
     /// [`MOST_A_PASS`]; less in tests.
     most_a_pass: usize,
     /// The first of `arrivals` that was not worked off.
@@ -163,6 +164,7 @@ impl Ledger {
             rng: Rng::seeded(engine.seed(), u32::MAX),
             weights: Weights::with_places(WEIGHTS),
             arrivals: Vec::new(),
+            returned: Returned::default(),
             most_a_pass: MOST_A_PASS,
             next: 0,
             taken: 0,
@@ -209,6 +211,7 @@ impl Ledger {
             }
             if dead { self.death(index) } else { self.birth(index, now) }
         }
+        self.engine.tracker.give_back_all(&mut self.returned);
         if !self.has_more() {
             self.done = self.taken;
         }
@@ -229,7 +232,9 @@ impl Ledger {
         );
         let births = self.arrivals.iter().filter(|a| !a.dead).count() as u64;
         self.engine.header.samples.fetch_add(births, Relaxed);
-        self.arrivals.sort_unstable_by_key(|a| a.seq);
+        // A thread's births come in order, the last one first, and so do its deaths: a sort
+        // that sees that has little to do.
+        self.arrivals.sort_by_key(|a| a.seq);
     }
 
     /// Whether something that was taken waits to be worked off.
@@ -397,7 +402,7 @@ impl Ledger {
         let tracker = &self.engine.tracker;
         let (Some(b), Some(d)) = (tracker.birth_of(index), tracker.death_of(index)) else { return };
         let was_major = self.engine.tracker.died_major(index);
-        self.engine.release(index, &b);
+        self.engine.release(index, &b, &mut self.returned);
         // One without samples was thinned out of the books, and a profile had it still.
         if b.id < self.forget_before || b.n_samples == 0 {
             return;

@@ -23,9 +23,9 @@
 //! `HEAPTOP_MEMORY` holds, some 90,000 at the default of 64 MiB; [`Measured::missed`]
 //! counts what had none, and assertions fail if any had.
 
-mod names;
-
-use crate::memprof::{self, Allocation, Config, Delivery, Profile, Scope, StartError, Tracker};
+use crate::memprof::{
+    self, Allocation, Config, Delivery, Names, Profile, Scope, StartError, Tracker,
+};
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::ops::RangeBounds;
@@ -33,6 +33,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Callsites that a failed assertion names.
 const SHOWN: usize = 10;
+/// And callers of each.
+const CALLERS: usize = 3;
 
 /// Counts of blocks of one callsite, or of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,6 +55,9 @@ pub struct Sums {
 pub struct Callsite {
     /// Its function; an address where it has no name.
     pub function: String,
+    /// Who calls it, innermost first: the next functions of the program's, at most three, on
+    /// the callstack that allocates the most bytes here.
+    pub callers: Vec<String>,
     /// What it allocated.
     pub sums: Sums,
 }
@@ -178,20 +183,30 @@ fn settle(profile: &Profile) {
 }
 
 fn measured(books: &Books, missed: u64) -> Measured {
-    let mut names = names::Names::default();
-    let mut by_name: HashMap<String, Sums> = HashMap::new();
+    let mut names = Names::default();
+    // By function: sums, and the bytes of the callstack that the callers are of.
+    let mut by_name: HashMap<String, (Callsite, u64)> = HashMap::new();
     let mut all = Sums::default();
     for (stack, sums) in &books.stacks {
-        let site = by_name.entry(names.callsite(stack)).or_default();
-        for sum in [site, &mut all] {
+        let function = names.callsite(stack);
+        let site = |function| Callsite { function, callers: vec![], sums: Sums::default() };
+        let (site, most) =
+            by_name.entry(function).or_insert_with_key(|function| (site(function.clone()), 0));
+        // Callstacks come in any order; of two that are equal, one is as good, but always
+        // the same.
+        let mut callers = names.path(stack, 1 + CALLERS);
+        callers.drain(..callers.len().min(1));
+        if sums.bytes > *most || sums.bytes == *most && callers < site.callers {
+            (site.callers, *most) = (callers, sums.bytes);
+        }
+        for sum in [&mut site.sums, &mut all] {
             sum.allocations += sums.allocations;
             sum.bytes += sums.bytes;
             sum.leaked_blocks += sums.leaked_blocks;
             sum.leaked_bytes += sums.leaked_bytes;
         }
     }
-    let mut callsites: Vec<_> =
-        by_name.into_iter().map(|(function, sums)| Callsite { function, sums }).collect();
+    let mut callsites: Vec<_> = by_name.into_values().map(|(site, _)| site).collect();
     callsites
         .sort_by(|a, b| b.sums.bytes.cmp(&a.sums.bytes).then_with(|| a.function.cmp(&b.function)));
     Measured { sums: all, peak_bytes: books.peak, missed, callsites }
@@ -260,7 +275,11 @@ impl fmt::Display for Measured {
         };
         writeln!(f, "{}  in all, at most {} bytes at once", line(&self.sums), self.peak_bytes)?;
         for site in self.callsites.iter().take(SHOWN) {
-            writeln!(f, "{}  {}", line(&site.sums), site.function)?;
+            write!(f, "{}  {}", line(&site.sums), site.function)?;
+            for caller in &site.callers {
+                write!(f, " < {caller}")?;
+            }
+            writeln!(f)?;
         }
         match self.callsites.len().saturating_sub(SHOWN) {
             0 => Ok(()),

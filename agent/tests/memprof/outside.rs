@@ -182,4 +182,8 @@ fn leaks_and_threads_inside_are_measured_and_messages_name_callsites() {
     let said = failed.downcast_ref::<String>().unwrap();
     assert!(said.contains("blocks were not freed, not ..=0"), "{said}");
     assert!(said.contains("block") && said.contains("not freed 10 (3330 bytes)"), "{said}");
+    // And by whom it is called.
+    assert!(of.callers.first().is_some_and(|caller| caller.contains("allocates")), "{m}");
+    let line = said.lines().find(|line| line.contains("not freed 10")).unwrap();
+    assert!(line.contains(" < ") && line.contains("allocates"), "{said}");
 }

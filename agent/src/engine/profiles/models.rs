@@ -6,7 +6,7 @@ use super::*;
 use crate::config::{Builder, Settings};
 use crate::engine::domain;
 use crate::engine::domain::Hit;
-use crate::engine::tracker::{Birth as Born, Cause, Death};
+use crate::engine::tracker::{Birth as Born, Cause, Death, Returned};
 use heaptop_protocol::estimate::Interval;
 use loom::thread;
 use std::sync::{Arc, Mutex};
@@ -293,7 +293,9 @@ fn the_books_and_a_profile_are_done_with_an_entry() {
             births += born.len();
             for index in dead {
                 let birth = scene.engine.tracker.birth_of(index).unwrap();
-                scene.engine.release(index, &birth);
+                let mut returned = Returned::default();
+                scene.engine.release(index, &birth, &mut returned);
+                scene.engine.tracker.give_back_all(&mut returned);
             }
         };
         pass();

@@ -129,6 +129,31 @@ fn entries_that_are_given_back_are_handed_out_once() {
 }
 
 #[test]
+fn entries_that_are_given_back_together_are_handed_out_once() {
+    explore("tracker: the free list, in batches", 3, || {
+        let t = tracker(3);
+        let [first, second, third] = [(); 3].map(|()| t.take_free().unwrap());
+        // A thread of the target's has one on the list, and takes what it can.
+        t.give_back(third);
+        let other = {
+            let t = t.clone();
+            thread::spawn(move || [t.take_free(), t.take_free()])
+        };
+        // Two are a batch here.
+        let mut returned = Returned::default();
+        t.give_back_later(&mut returned, first);
+        t.give_back_later(&mut returned, second);
+        let taken = other.join().unwrap();
+        let mut all: Vec<u32> = taken.into_iter().flatten().collect();
+        while let Some(index) = t.take_free() {
+            all.push(index);
+        }
+        all.sort_unstable();
+        assert_eq!(all, [0, 1, 2]);
+    });
+}
+
+#[test]
 fn a_block_is_promoted_once_or_not_at_all_and_the_clock_agrees() {
     explore("tracker: promoted while it is freed", 3, || {
         let t = tracker(5);

@@ -130,6 +130,26 @@ fn a_dropped_block_is_an_unknown_one() {
 }
 
 #[test]
+fn entries_given_back_together_come_back_each() {
+    let t = tracker(200);
+    let taken: Vec<u32> = std::iter::from_fn(|| t.take_free()).collect();
+    assert_eq!(taken.len(), 200);
+    let mut returned = Returned::default();
+    // More than one batch, and a rest.
+    for index in &taken[..150] {
+        t.give_back_later(&mut returned, *index);
+    }
+    let mut again: Vec<u32> = std::iter::from_fn(|| t.take_free()).collect();
+    assert_eq!(again.len(), 128, "whole batches are back");
+    t.give_back_all(&mut returned);
+    again.extend(std::iter::from_fn(|| t.take_free()));
+    again.sort_unstable();
+    assert_eq!(again, (0..150).collect::<Vec<_>>());
+    t.give_back_all(&mut returned);
+    assert_eq!(t.take_free(), None, "nothing comes back twice");
+}
+
+#[test]
 fn nothing_is_lost_between_threads() {
     let t = tracker(3000);
     let done = std::sync::atomic::AtomicBool::new(false);
@@ -154,6 +174,7 @@ fn nothing_is_lost_between_threads() {
             .collect();
         let reader = scope.spawn(|| {
             let (mut b, mut d) = (0, 0);
+            let mut returned = Returned::default();
             loop {
                 let last = done.load(Acquire);
                 let mut dead = vec![];
@@ -165,8 +186,10 @@ fn nothing_is_lost_between_threads() {
                     },
                 );
                 for i in dead {
-                    t.release(i);
+                    t.forget(i);
+                    t.give_back_later(&mut returned, i);
                 }
+                t.give_back_all(&mut returned);
                 if last {
                     return (b, d);
                 }

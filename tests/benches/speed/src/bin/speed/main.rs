@@ -41,16 +41,19 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let what = arguments.next().unwrap_or_default();
     let runs = arguments.next().and_then(|a| a.parse().ok());
+    let only = arguments.next();
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cpu = cpu.lines().find_map(|l| l.strip_prefix("model name")).unwrap_or(" unknown CPU");
     println!("{}", cpu.trim_start_matches(['\t', ' ', ':']));
     match what.as_str() {
         "counts" => counts::table(),
         "times" => times::table(runs.unwrap_or(31)),
-        "programs" => programs::table(runs.unwrap_or(11), programs::HEAPTOP),
-        "peers" => programs::table(runs.unwrap_or(5), programs::PEERS),
+        "programs" => programs::table(runs.unwrap_or(11), programs::HEAPTOP, only.as_deref()),
+        "peers" => programs::table(runs.unwrap_or(5), programs::PEERS, only.as_deref()),
         _ => {
-            eprintln!("speed counts | times [ROUNDS] | programs [RUNS] | peers [RUNS]");
+            eprintln!(
+                "speed counts | times [ROUNDS] | programs [RUNS [NAME]] | peers [RUNS [NAME]]"
+            );
             std::process::exit(2);
         }
     }

@@ -1,7 +1,7 @@
 //! Nanoseconds, of loops that both allocators run by turns: `pairs`.
 
 use crate::program;
-use heaptop_speed::ratio::{interval, median};
+use heaptop_speed::ratio::{interval, least, median};
 
 const RATES: [(&str, (&str, &str)); 4] = [
     ("no samples", ("HEAPTOP", "dormant")),
@@ -32,10 +32,6 @@ fn measure(name: &str, depth: u32, rounds: usize, rate: (&str, &str)) -> (Vec<f6
             Some((bare.parse::<f64>().ok()?, wrapped.parse::<f64>().ok()?))
         })
         .unzip()
-}
-
-fn least(of: &[f64]) -> f64 {
-    of.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 /// Prints the tables.

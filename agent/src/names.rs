@@ -1,4 +1,5 @@
-//! Names of functions of the running executable, for the messages of failed assertions.
+//! Names of functions of the running executable: for the messages of failed assertions,
+//! and for trackers that show callstacks.
 //!
 //! Read from its own symbol table, once, when somebody wants to see them: no dependency,
 //! no debug information, no inlined functions and no lines. A stripped executable has no
@@ -28,8 +29,23 @@ const NOT_THE_PROGRAMS: [&str; 10] = [
 /// Where a measured closure is called: it may be inlined there, and all that it calls.
 const MEASURE: &str = "heaptop_agent::testing::measure";
 
-/// Functions by address, and the callsites that were looked for.
-#[derive(Default)]
+/// Names of the executable's functions, by return address: what a [`Tracker`] that shows
+/// callstacks needs.
+///
+/// ```no_run
+/// # let callstack: Vec<usize> = vec![];
+/// let mut names = heaptop_agent::memprof::Names::default();
+/// for pc in callstack.iter().rev() {
+///     println!("{}", names.function(*pc).unwrap_or_else(|| format!("{pc:#x}")));
+/// }
+/// ```
+///
+/// They are read from the executable's symbol table at the first question, which takes
+/// some milliseconds and allocates: not for a callback that is prompt. What is inlined has
+/// no name of its own, nor has what shared libraries hold, nor a stripped executable.
+///
+/// [`Tracker`]: crate::memprof::Tracker
+#[derive(Debug, Default)]
 pub struct Names {
     read: bool,
     /// (first address, one behind the last, name), in order.
@@ -39,26 +55,44 @@ pub struct Names {
 }
 
 impl Names {
-    /// The callsite of a callstack, which is root first.
-    pub fn callsite(&mut self, stack: &[usize]) -> String {
-        let mut innermost = None;
-        for &pc in stack.iter().rev() {
+    /// The callsite of a callstack that is root first: its innermost function that is
+    /// neither the allocator's nor the standard library's.
+    pub fn callsite(&mut self, callstack: &[usize]) -> String {
+        self.path(callstack, 1).pop().unwrap_or_else(|| "(no callstack)".into())
+    }
+
+    /// The innermost functions of a callstack that are the program's, from the callsite
+    /// outward, at most `most` of them. Where none has a name, what is innermost.
+    pub fn path(&mut self, callstack: &[usize], most: usize) -> Vec<String> {
+        let (mut path, mut innermost) = (Vec::new(), None);
+        for &pc in callstack.iter().rev() {
+            if path.len() >= most {
+                break;
+            }
             let Some(name) = self.function(pc) else {
                 innermost.get_or_insert_with(|| format!("{pc:#x}"));
                 continue;
             };
             if name.starts_with(MEASURE) {
-                return "(inlined into what was measured)".into();
+                if path.is_empty() {
+                    path.push("(inlined into what was measured)".into());
+                }
+                break;
             }
-            if !is_librarys(&name) {
-                return name;
+            if is_librarys(&name) {
+                innermost.get_or_insert(name);
+            } else {
+                path.push(name);
             }
-            innermost.get_or_insert(name);
         }
-        innermost.unwrap_or_else(|| "(no callstack)".into())
+        if path.is_empty() {
+            path.extend(innermost);
+        }
+        path
     }
 
-    fn function(&mut self, pc: usize) -> Option<String> {
+    /// The function that a return address of a callstack leads back to.
+    pub fn function(&mut self, pc: usize) -> Option<String> {
         if !self.read {
             self.read = true;
             self.read();
@@ -195,6 +229,9 @@ mod tests {
         assert!(name.contains("a_function_of_this_test"), "{name}");
         assert_eq!(names.callsite(&[0x10]), "0x10");
         assert_eq!(names.callsite(&[]), "(no callstack)");
+        // All is the agent's own here: then what is innermost stands for it.
+        assert_eq!(names.path(&[pc, 0x10, pc], 5), [name]);
+        assert_eq!(names.path(&[0x20, 0x10], 3), ["0x10"]);
     }
 
     #[test]

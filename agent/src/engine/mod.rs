@@ -275,11 +275,11 @@ impl Engine {
         }
     }
 
-    /// The books are done with entry `index`, that of `birth`, which is `returned` with
+    /// The books are done with entry `index`, that of `born`, which is `returned` with
     /// others.
-    pub fn release(&self, index: u32, birth: &tracker::Birth, returned: &mut Returned) {
+    pub fn release(&self, index: u32, born: &tracker::Born, returned: &mut Returned) {
         // One without samples is not counted among the living any more: `drop_block`.
-        if birth.n_samples > 0 {
+        if born.interval > 0 {
             self.tracker.forget(index);
         }
         if self.profiles().is_none_or(|profiles| profiles.books_done(self, index)) {
@@ -291,7 +291,7 @@ impl Engine {
     pub fn drop_block(&self, index: u32) -> bool {
         if self.profiles().is_some_and(|profiles| profiles.has(index)) {
             // A profile goes on with it: its death is nothing to the books.
-            self.tracker.set_samples(index, 0, self.interval().bytes());
+            self.tracker.unsample(index);
             self.tracker.forget(index);
             return true;
         }

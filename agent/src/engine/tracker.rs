@@ -38,7 +38,7 @@
 
 mod entry;
 
-pub use entry::{Birth, Cause, Death, Entry, LAYOUT, VALUES};
+pub use entry::{Birth, Born, Cause, Death, Entry, LAYOUT, VALUES};
 
 use super::header::Header;
 use super::region::Region;
@@ -346,6 +346,24 @@ impl Tracker {
         Some((index, self.entries.get(index as usize)?))
     }
 
+    /// What the books need of the birth of an entry that was collected and not yet
+    /// released.
+    #[inline]
+    pub fn born(&self, index: u32) -> Option<Born> {
+        self.entries.get(index as usize).map(Entry::born)
+    }
+
+    /// G at the death of such an entry.
+    #[inline]
+    pub fn died_clock(&self, index: u32) -> u64 {
+        self.entries.get(index as usize).map_or(0, |entry| entry.died_clock.load(Relaxed))
+    }
+
+    /// When the block of such an entry was born, on the monotonic clock.
+    pub fn born_ns(&self, index: u32) -> u64 {
+        self.entries.get(index as usize).map_or(0, |entry| entry.born_ns.load(Relaxed))
+    }
+
     /// The birth of an entry that was collected and not yet released.
     pub fn birth_of(&self, index: u32) -> Option<Birth> {
         self.entries.get(index as usize).map(Entry::birth)
@@ -407,6 +425,11 @@ impl Tracker {
             entry.n_samples.store(n_samples, Relaxed);
             entry.interval.store(interval, Relaxed);
         }
+    }
+
+    /// The block in entry `index` has no samples any more.
+    pub fn unsample(&self, index: u32) {
+        self.set_samples(index, 0, 0);
     }
 
     /// Marks an entry as taken up.

@@ -30,7 +30,7 @@ use super::history::History;
 use crate::engine::callstack::{self, Published};
 use crate::engine::region::{Region, Zeroable};
 use crate::engine::sampler::Rng;
-use crate::engine::tracker::{Birth, Cause, Life, Returned};
+use crate::engine::tracker::{Born, Cause, Death, Life, Returned};
 use crate::engine::{Engine, sys};
 use heaptop_protocol::estimate::{Interval, Weight};
 use heaptop_protocol::event::{self, Alloc, Dealloc, Event, Moment, Promote};
@@ -279,43 +279,39 @@ impl Ledger {
     }
 
     fn promote(&mut self, w: Waiting, now: Moment) {
-        let Some(b) = self.engine.tracker.birth_of(w.index) else { return };
+        let Some(b) = self.engine.tracker.born(w.index) else { return };
         if !self.engine.tracker.promote(w.index, w.id) {
             return;
         }
-        if w.id < self.forget_before || b.n_samples == 0 {
+        if w.id < self.forget_before || b.interval == 0 {
             return;
         }
         if self.is_held(&b) {
             self.engine.tracker.set_known(w.index);
         }
-        self.promoted(&b, now);
+        self.promoted(w.index, &b, Some(now));
     }
 
-    /// A young block has survived its cycle.
-    fn promoted(&mut self, b: &Birth, at: Moment) {
+    /// A young block has survived its cycle; `at` where that is told.
+    fn promoted(&mut self, index: u32, b: &Born, at: Option<Moment>) {
         let record = self.record(b.stack);
         if self.is_held(b) {
-            self.count_birth(b, record);
+            self.count_birth(index, b, record);
         }
         let w = self.weight(b);
         self.count_promoted(record, &w);
-        self.tell(|| Event::Promote(Promote { at, id: BlockId(b.id) }));
+        if let Some(at) = at.filter(|_| self.listened) {
+            self.events.push(Event::Promote(Promote { at, id: BlockId(b.id) }));
+        }
     }
 
-    fn weight(&mut self, b: &Birth) -> Weight {
-        *self.weights.of(interval(b), b.size)
+    fn weight(&mut self, b: &Born) -> Weight {
+        *self.weights.of(interval(b.interval), b.size)
     }
 
     /// Whether a block is told of from its promotion on only.
-    fn is_held(&self, b: &Birth) -> bool {
+    fn is_held(&self, b: &Born) -> bool {
         b.young && self.engine.track == Track::Promoted
-    }
-
-    fn tell(&mut self, event: impl FnOnce() -> Event) {
-        if self.listened {
-            self.events.push(event());
-        }
     }
 
     fn count_promoted(&mut self, record: usize, w: &Weight) {
@@ -331,14 +327,14 @@ impl Ledger {
     }
 
     fn birth(&mut self, index: u32, now: Moment) {
-        let Some(b) = self.engine.tracker.birth_of(index) else { return };
+        let Some(b) = self.engine.tracker.born(index) else { return };
         let record = self.record(b.stack);
         self.unplaced += u64::from(record == 0);
         if self.is_held(&b) {
             self.engine.tracker.set_held(index);
         } else {
             self.engine.tracker.set_known(index);
-            self.count_birth(&b, record);
+            self.count_birth(index, &b, record);
         }
         if self.engine.track == Track::Allocations {
             return self.birth_alone(index, &b);
@@ -350,19 +346,22 @@ impl Ledger {
     }
 
     /// Nothing more is wanted of a block than that it was born.
-    fn birth_alone(&mut self, index: u32, b: &Birth) {
+    fn birth_alone(&mut self, index: u32, b: &Born) {
+        // Before it is given back.
+        let told = if self.listened { self.engine.tracker.birth_of(index) } else { None };
         // If it is being freed its death comes, and finds it without samples.
-        self.engine.tracker.set_samples(index, 0, b.interval);
+        self.engine.tracker.unsample(index);
         if !self.engine.drop_block(index) {
             self.engine.tracker.forget(index);
         }
-        let time_ns = self.since_start(b.ns);
-        let at = Moment { seq: b.id, time_ns, clock: b.clock };
-        let (id, thread, young) = (BlockId(b.id), ThreadId(b.thread), b.young);
-        self.tell(|| Event::Dealloc(Dealloc { at, id, thread, young }));
+        if let Some(told) = told {
+            let at = Moment { seq: b.id, time_ns: self.since_start(told.ns), clock: b.clock };
+            let (id, thread, young) = (BlockId(b.id), ThreadId(told.thread), b.young);
+            self.events.push(Event::Dealloc(Dealloc { at, id, thread, young }));
+        }
     }
 
-    fn count_birth(&mut self, b: &Birth, record: usize) {
+    fn count_birth(&mut self, index: u32, b: &Born, record: usize) {
         let w = self.weight(b);
         self.before_change(record);
         let Some(r) = self.records.get_mut(record) else { return };
@@ -376,53 +375,66 @@ impl Ledger {
             }
         }
         r.changed = self.pass;
-        let time_ns = self.since_start(b.ns);
-        self.tell(|| {
-            Event::Alloc(Alloc {
-                at: Moment { seq: b.id, time_ns, clock: b.clock },
-                thread: ThreadId(b.thread),
-                stack: StackId(record as u32),
-                size: b.size,
-                n_samples: b.n_samples,
-                interval: interval(b),
-                cause: cause(b.cause),
-                address: b.address as u64,
-                young: b.young,
-                replaces: (b.replaces != 0).then_some(BlockId(b.replaces)),
-            })
-        });
+        if self.listened {
+            self.tell_birth(index, record);
+        }
         if self.totals.in_use.bytes.sum > self.peak.bytes.sum {
             self.epoch += 1;
             self.peak = self.totals.in_use;
-            self.peak_ns = self.since_start(b.ns);
+            self.peak_ns = self.since_start(self.engine.tracker.born_ns(index));
         }
     }
 
+    fn tell_birth(&mut self, index: u32, record: usize) {
+        let Some(b) = self.engine.tracker.birth_of(index) else { return };
+        let at = Moment { seq: b.id, time_ns: self.since_start(b.ns), clock: b.clock };
+        self.events.push(Event::Alloc(Alloc {
+            at,
+            thread: ThreadId(b.thread),
+            stack: StackId(record as u32),
+            size: b.size,
+            n_samples: b.n_samples,
+            interval: interval(b.interval),
+            cause: cause(b.cause),
+            address: b.address as u64,
+            young: b.young,
+            replaces: (b.replaces != 0).then_some(BlockId(b.replaces)),
+        }));
+    }
+
     fn death(&mut self, index: u32) {
-        let tracker = &self.engine.tracker;
-        let (Some(b), Some(d)) = (tracker.birth_of(index), tracker.death_of(index)) else { return };
-        let was_major = self.engine.tracker.died_major(index);
+        let Some(b) = self.engine.tracker.born(index) else { return };
+        self.bury(index, &b);
+        // From here on it is somebody else's.
         self.engine.release(index, &b, &mut self.returned);
+    }
+
+    fn bury(&mut self, index: u32, b: &Born) {
         // One without samples was thinned out of the books, and a profile had it still.
-        if b.id < self.forget_before || b.n_samples == 0 {
+        if b.id < self.forget_before || b.interval == 0 {
             return;
         }
-        let born_in = self.engine.nursery.cycle(b.clock);
-        let survived = was_major || self.engine.nursery.cycle(d.clock) > born_in;
-        if !survived && self.is_held(&b) {
+        let (tracker, nursery) = (&self.engine.tracker, self.engine.nursery);
+        let was_major = tracker.died_major(index);
+        let born_in = nursery.cycle(b.clock);
+        let survived = was_major || nursery.cycle(tracker.died_clock(index)) > born_in;
+        if !survived && self.is_held(b) {
             return;
         }
+        let told = if self.listened { tracker.death_of(index) } else { None };
         let record = self.record(b.stack);
-        if let Some(raw) = d.stack.filter(|_| self.listened) {
+        if let Some(raw) = told.and_then(|d| d.stack) {
             let stack = StackId(self.record(raw) as u32);
             self.frees.push(FreeStack { id: BlockId(b.id), stack });
         }
-        let w = self.weight(&b);
-        let at = Moment { seq: d.seq, time_ns: self.since_start(d.ns), clock: d.clock };
+        let w = self.weight(b);
+        let moment =
+            |d: Death| Moment { seq: d.seq, time_ns: self.since_start(d.ns), clock: d.clock };
+        let at = told.map(moment);
         let mut young = false;
         if !was_major {
             if survived {
-                self.promoted(&b, at);
+                self.promoted(index, b, at);
             } else {
                 young = true;
                 if let Some(r) = self.records.get_mut(record) {
@@ -444,9 +456,10 @@ impl Ledger {
             self.totals.in_use.sub(&w);
             r.changed = self.pass;
         }
-        self.tell(|| {
-            Event::Dealloc(Dealloc { at, id: BlockId(b.id), thread: ThreadId(d.thread), young })
-        });
+        if let (Some(d), Some(at)) = (told, at) {
+            let (id, thread) = (BlockId(b.id), ThreadId(d.thread));
+            self.events.push(Event::Dealloc(Dealloc { at, id, thread, young }));
+        }
     }
 
     /// Keeps the peak's share of a record that is about to change.
@@ -514,8 +527,8 @@ impl Ledger {
     }
 }
 
-fn interval(b: &Birth) -> Interval {
-    Interval::new(u64::from(b.interval)).unwrap_or(Interval::DEFAULT)
+fn interval(bytes: u32) -> Interval {
+    Interval::new(u64::from(bytes)).unwrap_or(Interval::DEFAULT)
 }
 
 const fn cause(cause: Cause) -> event::Cause {

@@ -292,7 +292,7 @@ fn the_books_and_a_profile_are_done_with_an_entry() {
             scene.engine.tracker.collect(|i, _| born.push(i), |i, _| dead.push(i));
             births += born.len();
             for index in dead {
-                let birth = scene.engine.tracker.birth_of(index).unwrap();
+                let birth = scene.engine.tracker.born(index).unwrap();
                 let mut returned = Returned::default();
                 scene.engine.release(index, &birth, &mut returned);
                 scene.engine.tracker.give_back_all(&mut returned);

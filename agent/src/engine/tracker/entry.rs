@@ -11,7 +11,8 @@ pub(super) const DYING: u64 = 3;
 pub(super) const STATE_BITS: u32 = 2;
 
 /// A tracked block. What the books need of every block is in its first cache
-/// line: at R = 1 the agent's thread is busy with waiting for these lines.
+/// line, [`Born`]: at R = 1 the agent's thread is busy with waiting for these lines, and
+/// the target's threads with getting them back.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub struct Entry {
@@ -22,6 +23,7 @@ pub struct Entry {
     pub(super) died_clock: AtomicU64,
     pub(super) size: AtomicU64,
     pub(super) stack: AtomicU32,
+    /// R; 0 of a block that has no samples any more.
     pub(super) interval: AtomicU32,
     /// `cause | YOUNG_BIT | WAS_MAJOR_BIT`.
     pub(super) flags: AtomicU32,
@@ -119,6 +121,24 @@ pub struct Birth {
     pub replaces: u64,
 }
 
+/// What the books need of every block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Born {
+    /// See [`Birth::id`].
+    pub id: u64,
+    /// Bytes asked for.
+    pub size: u64,
+    /// G before it.
+    pub clock: u64,
+    /// Callstack id.
+    pub stack: u32,
+    /// R in bytes; 0 of a block that was thinned out of the books, and that a profile has
+    /// still.
+    pub interval: u32,
+    /// Whether it was born young.
+    pub young: bool,
+}
+
 /// A death as the tracker keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Death {
@@ -162,6 +182,19 @@ impl Entry {
         self.died_clock.store(d.clock, Relaxed);
         self.died_thread.store(d.thread, Relaxed);
         self.died_stack.store(d.stack.map_or(0, |stack| stack.wrapping_add(1)), Relaxed);
+    }
+
+    /// What the books need of a birth.
+    #[inline]
+    pub(super) fn born(&self) -> Born {
+        Born {
+            id: self.state.load(Relaxed) >> STATE_BITS,
+            size: self.size.load(Relaxed),
+            clock: self.born_clock.load(Relaxed),
+            stack: self.stack.load(Relaxed),
+            interval: self.interval.load(Relaxed),
+            young: self.flags.load(Relaxed) & YOUNG_BIT != 0,
+        }
     }
 
     /// What [`Self::write_birth`] put down, with the samples as they are now.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::{Builder, Settings};
-use crate::engine::tracker::Death;
+use crate::engine::tracker::{Birth, Death};
 use crate::engine::unwind::{Captured, End};
 
 /// Books over an engine of their own, N = 1000, φ = 0, exact.

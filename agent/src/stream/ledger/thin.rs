@@ -1,6 +1,6 @@
 //! Making room: fewer samples, each of which stands for more.
 
-use super::Ledger;
+use super::{Ledger, interval};
 use crate::engine::Engine;
 use heaptop_protocol::estimate::Interval;
 
@@ -55,7 +55,7 @@ impl Ledger {
         }
         let record = self.record(b.stack);
         self.before_change(record);
-        let was = self.weight(&b);
+        let was = *self.weights.of(interval(b.interval), b.size);
         let Some(r) = self.records.get_mut(record) else { return };
         for t in [&mut r.totals, &mut self.totals] {
             t.in_use.sub(&was);

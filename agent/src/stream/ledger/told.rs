@@ -116,7 +116,7 @@ impl Ledger {
             stack: StackId(record),
             size: b.size,
             n_samples: b.n_samples,
-            interval: interval(&b),
+            interval: interval(b.interval),
             cause: cause(b.cause),
             address: b.address as u64,
             young,

@@ -1,6 +1,7 @@
 //! The harness of heaptop's end-to-end tests.
 //!
 //! ```text
+//! apart      fixtures that are crates of their own
 //! binaries   where the programs under test lie, or a clear failure
 //! deadline   waits for conditions; the only place that polls
 //! run        a program run to its end, and the same unprofiled
@@ -19,6 +20,7 @@
 //! Nothing here sleeps to let something happen: every wait has a condition and
 //! a deadline, and says at its end what there was instead.
 
+pub mod apart;
 pub mod binaries;
 pub mod client;
 pub mod coverage;

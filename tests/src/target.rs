@@ -54,7 +54,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Starts the workspace's binary `name` with a directory of its own.
+    /// Starts the workspace's binary `name`, or another by its absolute path, with a
+    /// directory of its own.
     #[must_use]
     pub fn start(name: &str, args: &[&str], env: &[(&str, &str)]) -> Self {
         Self::start_in(Arc::new(socket_directory()), name, args, env)

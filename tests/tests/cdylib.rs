@@ -2,33 +2,13 @@
 //! call of `__tls_get_addr`, which may allocate, and is slow. What the compiler made of
 //! it is disassembled and looked at.
 
-use std::path::Path;
+use heaptop_tests::apart::{self, output};
 use std::process::Command;
-
-/// What a command prints, which must succeed.
-fn output(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|why| panic!("{command:?}: {why}"));
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {errors}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// The shared object of `fixtures/cdylib`, built in a directory of its own.
-fn library() -> std::path::PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/cdylib/Cargo.toml");
-    // Beside the test's own: target/debug/deps/cdylib-….
-    let test = std::env::current_exe().expect("a test has a file");
-    let target = test.ancestors().nth(3).expect("target/debug/deps").join("cdylib");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--release", "--locked", "--manifest-path"]).arg(manifest);
-    output(cargo.arg("--target-dir").arg(&target));
-    target.join("release/libfixture_cdylib.so")
-}
 
 #[test]
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 fn no_hook_calls_for_a_thread_local() {
-    let library = library();
+    let library = apart::release("cdylib", "").join("libfixture_cdylib.so");
     let told = output(Command::new("objdump").args(["-d", "--no-show-raw-insn"]).arg(&library));
     let relocations = output(Command::new("objdump").arg("-R").arg(&library));
     // Where calls go that are not by way of the linkage table.

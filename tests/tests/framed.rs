@@ -2,25 +2,11 @@
 //! the same as by the tables, except above the C library's own code, which has none.
 
 use heaptop_protocol::callstack::End;
+use heaptop_tests::apart;
 use heaptop_tests::client::Client;
 use heaptop_tests::names::Names;
 use heaptop_tests::target::Target;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// The program of `fixtures/framed`, built with frame pointers in a directory of its own.
-fn program() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/framed/Cargo.toml");
-    let test = std::env::current_exe().expect("a test has a file");
-    let target = test.ancestors().nth(3).expect("target/debug/deps").join("framed");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--release", "--locked", "--manifest-path"]).arg(manifest);
-    cargo.arg("--target-dir").arg(&target).env("RUSTFLAGS", "-C force-frame-pointers=yes");
-    cargo.env_remove("CARGO_ENCODED_RUSTFLAGS");
-    let output = cargo.output().unwrap_or_else(|why| panic!("{cargo:?}: {why}"));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    target.join("release/fixture-framed")
-}
+use std::path::Path;
 
 /// Functions from the root on, and how the callstack ends there.
 type Stack = (Vec<String>, End);
@@ -43,7 +29,7 @@ fn stacks(program: &Path, way: &str) -> [Stack; 2] {
 #[test]
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 fn frame_pointers_lead_where_tables_do() {
-    let program = program();
+    let program = apart::release("framed", "-C force-frame-pointers=yes").join("fixture-framed");
     let [by_tables, back_by_tables] = stacks(&program, "tables");
     let [by_pointers, back_by_pointers] = stacks(&program, "frame-pointers");
     // Where the callstack begins, in the C library, there are none: its last frames are

@@ -29,7 +29,7 @@ pub(super) fn run(path: &Path, output: Option<&Path>) -> Result<(), Failure> {
     })?;
     let told = told.map_err(|why| unusable(path, &why))?;
     left_out(&told.lost);
-    Ok(())
+    super::sound(&path.to_string_lossy(), &told.damage)
 }
 
 fn trace(path: &Path, input: impl Read, output: &Path) -> Result<(), Failure> {

@@ -19,11 +19,13 @@ pub(super) struct Open {
 impl Open {
     /// Where there is no terminal for a screen.
     pub(super) fn plain(&self) -> Result<(), Failure> {
-        report::plain(&load::file(&self.file)?)
+        report::plain(&self.file.to_string_lossy(), &load::file(&self.file)?)
     }
 
     pub(super) fn run(&self, setup: Setup) -> Result<(), Failure> {
         let tell = file::open(&self.file).map_err(|error| Failure::Usage(error.to_string()))?;
-        shown(terminal::show(tell, setup))
+        let mut damage = Vec::new();
+        shown(terminal::show(tell, setup, &mut damage))?;
+        super::sound(&self.file.to_string_lossy(), &damage)
     }
 }

@@ -175,6 +175,8 @@ impl Tee {
                 self.output.put(|out| lost.write(out))?;
             }
             SourceEvent::Connection(State::Ended(how)) => self.ended = Some(how),
+            // A target is no file.
+            SourceEvent::Damage(_) => {}
         }
         progress.bytes.store(self.output.bytes(), Relaxed);
         Ok(())

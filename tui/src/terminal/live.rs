@@ -17,7 +17,7 @@ use super::{Ended, Order, PACE, Ui, run_ui, sources};
 use crate::app::settings::Settings;
 use crate::app::{App, Effect, Message, Options, outcome};
 use crate::export::{self, Format, Shown};
-use crate::session::{Connection, Session};
+use crate::session::{Connection, Damage, Session};
 use crate::source::inbox::{Event, Inbox};
 use crate::source::tell::Tell;
 use crate::source::{Link, SourceEvent};
@@ -88,14 +88,17 @@ pub fn run(
     Ok((ended, file))
 }
 
-/// Shows what a file tells, the same way.
-pub fn show(tell: Box<dyn Tell>, setup: Setup) -> anyhow::Result<Ended> {
+/// Shows what a file tells, the same way; where it was found to be damaged until then goes to
+/// `damage`.
+pub fn show(tell: Box<dyn Tell>, setup: Setup, damage: &mut Vec<Damage>) -> anyhow::Result<Ended> {
     let inbox = Arc::new(Inbox::default());
     let reading = Reading::start(tell, &inbox).context("the file cannot be read")?;
     let refresh = setup.refresh;
     let app = setup.app(App::of_file);
     let mut live = Live::new(&inbox, Feed::File(reading), app, refresh);
-    run_ui(&inbox, &mut live).context("the terminal cannot be used")
+    let ended = run_ui(&inbox, &mut live).context("the terminal cannot be used");
+    damage.extend_from_slice(live.session.damage());
+    ended
 }
 
 /// Where it comes from.

@@ -36,17 +36,16 @@ impl Film {
         self.columns = rows.iter().map(Vec::len).max().unwrap_or(0);
         let lines = rows.iter().map(|cells| self.line(picture::row(cells))).collect();
         self.shots.push(Shot { lines, key: key.into(), caption: caption.into(), seconds });
-        let bytes = match &self.last {
-            Some(last) => screen.state_diff(last),
-            None => {
-                let (height, width) = screen.size();
-                let header = serde_json::json!({
-                    "version": 2, "width": width, "height": height, "title": "heaptop demo",
-                    "env": {"TERM": "xterm-256color"},
-                });
-                let _ = writeln!(self.cast, "{header}");
-                screen.state_formatted()
-            }
+        let bytes = if let Some(last) = &self.last {
+            screen.state_diff(last)
+        } else {
+            let (height, width) = screen.size();
+            let header = serde_json::json!({
+                "version": 2, "width": width, "height": height, "title": "heaptop demo",
+                "env": {"TERM": "xterm-256color"},
+            });
+            let _ = writeln!(self.cast, "{header}");
+            screen.state_formatted()
         };
         let event = serde_json::json!([self.time, "o", String::from_utf8_lossy(&bytes)]);
         let _ = writeln!(self.cast, "{event}");

@@ -30,7 +30,7 @@ pub fn begin((width, height): (f64, f64), style: &str) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
          font-family=\"ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace\" \
          font-size=\"14\" fill=\"{INK}\">\n\
-         <style>text{{white-space:pre}}.b{{font-weight:bold}}.d{{opacity:.6}}.i{{font-style:italic}}{style}</style>\n\
+         <style>text{{white-space:pre}}path,rect{{shape-rendering:crispEdges}}.b{{font-weight:bold}}.d{{opacity:.6}}.i{{font-style:italic}}{style}</style>\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{PAPER}\"/>\n"
     )
 }
@@ -77,17 +77,22 @@ fn draw(svg: &mut String, column: usize, run: &[vt100::Cell]) {
         let width = run.len() as f64 * WIDTH;
         let _ = write!(
             svg,
-            "<rect x=\"{x:.1}\" width=\"{width:.1}\" height=\"{HEIGHT}\" fill=\"{paper}\"{faint}/>"
+            "<rect x=\"{x:.1}\" width=\"{width:.1}\" height=\"{HEIGHT}\" fill=\"{paper}\"/>"
         );
     }
     let fill = if ink == INK { String::new() } else { format!(" fill=\"{ink}\"") };
     let mut text = String::new();
-    let mut path = String::new();
+    // What is drawn, by how much of its ink it has: shades, and all else.
+    let mut paths =
+        [(0.3, String::new()), (0.5, String::new()), (0.75, String::new()), (1.0, String::new())];
     for (at, cell) in run.iter().enumerate() {
         let content = if cell.has_contents() { cell.contents() } else { " " };
         let mut characters = content.chars();
-        match (characters.next().map(blocks), characters.next()) {
+        let first = characters.next();
+        match (first.map(blocks), characters.next()) {
             (Some(blocks), None) if !blocks.is_empty() => {
+                let shade = first.and_then(|c| "░▒▓".chars().position(|shade| shade == c));
+                let path = &mut paths[shade.unwrap_or(3)].1;
                 let x = (column + at) as f64 * WIDTH;
                 for [left, top, right, bottom] in blocks {
                     let (x, width) = (x + left * WIDTH, (right - left) * WIDTH);
@@ -99,8 +104,9 @@ fn draw(svg: &mut String, column: usize, run: &[vt100::Cell]) {
             _ => text.push_str(content),
         }
     }
-    if !path.is_empty() {
-        let _ = write!(svg, "<path d=\"{path}\"{fill}{faint}/>");
+    for (shade, path) in paths.iter().filter(|(_, path)| !path.is_empty()) {
+        let part = if *shade < 1.0 { format!(" fill-opacity=\"{shade}\"") } else { String::new() };
+        let _ = write!(svg, "<path d=\"{path}\"{fill}{part}{faint}/>");
     }
     // What is drawn with characters keeps its columns: each stretch of text begins at its own.
     let mut from = column;
@@ -149,15 +155,7 @@ fn blocks(c: char) -> Vec<[f64; 4]> {
         '▀' => vec![[0.0, 0.0, 1.0, 0.5]],
         '▐' => vec![[0.5, 0.0, 1.0, 1.0]],
         '▞' => vec![[0.5, 0.0, 1.0, 0.5], [0.0, 0.5, 0.5, 1.0]],
-        // A third of the cell, a half, and all but a line: denser as the name says.
-        '░' => vec![[0.1, 0.1, 0.4, 0.25], [0.6, 0.6, 0.9, 0.75]],
-        '▒' => vec![
-            [0.0, 0.0, 0.5, 0.25],
-            [0.5, 0.25, 1.0, 0.5],
-            [0.0, 0.5, 0.5, 0.75],
-            [0.5, 0.75, 1.0, 1.0],
-        ],
-        '▓' => vec![[0.0, 0.0, 1.0, 0.36], [0.0, 0.5, 1.0, 0.86]],
+        '░' | '▒' | '▓' => vec![[0.0, 0.0, 1.0, 1.0]],
         '─' => vec![[0.0, 0.48, 1.0, 0.54]],
         '│' => vec![[0.46, 0.0, 0.54, 1.0]],
         _ => Vec::new(),

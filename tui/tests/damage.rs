@@ -226,7 +226,7 @@ impl Harm {
             Self::Bit(bit) => copy[bit / 8] ^= 1 << (bit % 8),
             // Not what it was, and no single bit.
             Self::Overwritten(at, length) => {
-                copy[at..at + length].iter_mut().for_each(|b| *b ^= 0x35)
+                copy[at..at + length].iter_mut().for_each(|b| *b ^= 0x35);
             }
         }
         copy

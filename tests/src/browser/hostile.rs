@@ -50,8 +50,11 @@ fn names() -> Vec<String> {
     NAMES.iter().map(|name| (*name).to_owned()).chain([long]).collect()
 }
 
+/// Callstacks with what they weigh.
+type Stacks = Vec<(Vec<Label>, f64)>;
+
 /// Callstacks now and before: some grew, some shrank, one is new.
-pub fn stacks() -> (Vec<(Vec<Label>, f64)>, Vec<(Vec<Label>, f64)>) {
+pub fn stacks() -> (Stacks, Stacks) {
     let label = |name: &str| Label { function: name.into(), location: name.into(), named: true };
     let path = |name: &str| ["main", name, "leaf"].map(label).to_vec();
     let names = names();

@@ -210,7 +210,7 @@ mod tests {
         let small = [1u8; 40];
         let mut frames = Vec::new();
         assert!(frame::write(&mut frames, 999, |out| out.extend_from_slice(&small)));
-        for _ in 0..2 * CHUNKS + 1 {
+        for _ in 0..=2 * CHUNKS {
             packer.pack(&frames, &mut file);
         }
         let mut large = Vec::new();

@@ -10,8 +10,9 @@ use crate::session::estimate::precision::Finer;
 use crate::view;
 use crate::view::format::{self, Rounding};
 
-/// So many rows around those that are seen are asked for at least.
-const LEAST_AROUND: usize = 32;
+/// So many rows around those that are seen are asked for: figures take longer to make than
+/// all else, and what is scrolled to is asked for when it comes into sight.
+pub(super) const AROUND: usize = 8;
 
 impl App {
     /// What came with the stream, unless the screen is paused.
@@ -159,8 +160,8 @@ impl App {
         if let Some(Screen::Callsites(cursor)) = self.stack.first_mut() {
             cursor.settle(list.len(), |id| list.position(NodeKey(id)), page);
             if !self.paused {
-                let (first, around) = (cursor.offset(), page.max(LEAST_AROUND));
-                wanted = first.saturating_sub(around)..first + page + around;
+                let first = cursor.offset();
+                wanted = first.saturating_sub(AROUND)..first + page + AROUND;
             }
         }
         let answer = list.table(wanted);

@@ -73,7 +73,7 @@ pub struct Bar {
 /// side by side neither overlap nor drift, and those of less than half a column may have
 /// none.
 #[must_use]
-pub fn place(answer: &Answer, columns: u16, search: &str) -> Vec<Bar> {
+pub fn place<'a>(answer: &'a Answer, columns: u16, search: &str) -> Vec<Bar> {
     let root = &answer.root;
     let search = search.to_lowercase();
     let bar = |node: &Node, row: usize, edges: (f64, f64), parent: usize| {
@@ -100,16 +100,16 @@ pub fn place(answer: &Answer, columns: u16, search: &str) -> Vec<Bar> {
     let Some(first) = bar(root, 0, (0.0, 1.0), 0) else { return Vec::new() };
     let mut bars = vec![first];
     // Nodes of a row, with the place of their bar and their left edge.
-    let mut row: Vec<(&Node, usize, f64)> = vec![(root, 0, 0.0)];
+    let mut row: Vec<(&'a Node, usize, f64)> = vec![(root, 0, 0.0)];
     for depth in 1.. {
         let mut below = Vec::new();
         for (node, parent, mut edge) in row {
-            let mut children: Vec<&Node> = node.children.iter().collect();
-            children.sort_by(|a, b| {
-                let last = |node: &Node| node.key == NodeKey::SMALLER;
-                let name = |node: &Node| (node.label.function.clone(), node.label.location.clone());
-                last(a).cmp(&last(b)).then_with(|| name(a).cmp(&name(b)))
-            });
+            let mut children: Vec<&'a Node> = node.children.iter().collect();
+            let place = |node: &'a Node| {
+                let Label { function, location, .. } = &node.label;
+                (node.key == NodeKey::SMALLER, function, location)
+            };
+            children.sort_by(|a, b| place(a).cmp(&place(b)));
             for child in children {
                 let end = edge + child.share;
                 if let Some(bar) = bar(child, depth, (edge, end.min(1.0)), parent) {

@@ -1,5 +1,6 @@
 //! The leaks screen: what it remembers, what it asks, and what limits growth.
 
+use super::ask::AROUND;
 use super::cursor::Cursor;
 use super::screens::Screen;
 use super::{App, Effect};
@@ -10,8 +11,6 @@ use crate::session::figures::{Change, Estimate};
 use crate::system::Memory;
 use heaptop_protocol::message::SetMark;
 
-/// So many rows around those that are seen are asked for.
-const AROUND: usize = 32;
 /// Minutes between automatic marks; 0: there are none.
 pub const PERIODS: [u64; 5] = [0, 1, 5, 15, 60];
 const MINUTE_NS: u64 = 60_000_000_000;

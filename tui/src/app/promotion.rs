@@ -5,14 +5,13 @@
 //! second has passed and there are a sixteenth more of them.
 
 use super::App;
+use super::ask::AROUND;
 use super::cursor::Cursor;
 use super::screens::Screen;
 use crate::query::{self, NodeKey, PromotionColumn, PromotionRow, Promotions, Sorted};
 use crate::query::{Survival, When};
 use crate::session::Session;
 
-/// So many rows around those that are seen are asked for.
-const AROUND: usize = 32;
 /// Lives are asked for anew after this, in nanoseconds,
 const LIVES_NS: u64 = 1_000_000_000;
 /// if there are more by this part.

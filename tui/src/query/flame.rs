@@ -12,12 +12,13 @@
 //! chance that even one of the frames that are said to have grown has not is 5 % at most.
 
 use super::filter::Selection;
-use super::grow::{Grower, Measure, step};
+use super::grow::{Grower, Measure};
 use super::numbers::Numbers;
-use super::select::Found;
-use super::tree::{Pick, all_label};
-use super::{Branch, Direction, Label, Metric, Node, NodeKey, When};
+use super::prefixes::{Asked, Growing, Prefixes};
+use super::tree::all_label;
+use super::{Branch, Label, Metric, Node, NodeKey, When};
 use crate::session::Session;
+use crate::session::book::Book;
 use crate::session::estimate::{change, family};
 use crate::session::figures::{Change, Estimate};
 use crate::session::then::Then;
@@ -91,50 +92,33 @@ pub fn flame(session: &Session, question: &FlameQuestion<'_>) -> Option<Flame> {
     let selection = Selection::of(session, question.filter);
     let numbers = Numbers::by_stack(session, when, &selection);
     let gained = growth(session, when, question.gained_from_ns, &selection);
-    let measure = measure(question, gained.as_deref())?;
-    let total = |stack: u32| measure.total(&numbers, stack);
-    let search = Found::new(book, question.search);
-    let wanted = nodes(session, zoom)?;
-    let mut levels = vec![Total::default(); zoom.len()];
-    let mut whole = Total::default();
-    let mut found = Total::default();
-    let mut picks = Vec::new();
-    for stack in (0..book.stacks().len() as u32).filter(|&stack| selection.takes(stack)) {
-        let path = selection.path(stack, &book.stacks()[stack as usize]);
-        let common = path.iter().zip(&wanted).take_while(|(a, b)| a == b).count();
-        if !zoom.is_empty() {
-            let total = total(stack);
-            levels[..=common.min(zoom.len() - 1)].iter_mut().for_each(|level| level.merge(&total));
-        }
-        if common == zoom.len() {
-            picks.push(Pick { stack, cursor: (zoom.len() as u32).wrapping_sub(1) });
-            if !question.search.is_empty() && search.has(stack) {
-                found.merge(&total(stack));
-            }
-        }
-    }
-    if let Some(all) = levels.first() {
-        whole = *all;
-    }
-    if picks.is_empty() && !zoom.is_empty() {
-        return None;
-    }
-    let columns = f64::from(question.columns.max(1));
-    let mut open = |branch: Branch| branch.depth == 0 || branch.share * columns >= 0.5;
-    let grower = Grower::new(&numbers, Direction::Callees, measure, &picks, &selection);
-    let root = grower.grow(zoom.last().copied(), &mut open);
+    let (measure, search) = (measure(question, gained.as_deref())?, question.search);
+    let (wanted, columns) = (nodes(session, zoom)?, question.columns);
+    let (numbers, zoomed) = (&numbers, &wanted[..]);
+    let gained = gained.as_ref();
+    let asked = Asked { numbers, measure, gained, search, zoom: zoomed, columns };
+    let mut kept = session.prefixes.of(session, question.filter, &selection);
+    let prefixes = &mut *kept;
+    prefixes.count(&asked);
+    let way = prefixes.way(&asked)?;
+    let at = way.last().copied().unwrap_or(0);
     let part = |of: f64, whole: f64| if whole > 0.0 { (of / whole).clamp(0.0, 1.0) } else { 0.0 };
-    let inside = picks.iter().map(|pick| measure.value(&total(pick.stack))).sum::<f64>();
-    let share = if zoom.is_empty() { 1.0 } else { part(inside, measure.value(&whole)) };
+    let inside = measure.value(prefixes.total(at));
+    let share =
+        if zoom.is_empty() { 1.0 } else { part(inside, measure.value(prefixes.total(way[0]))) };
     let labels = std::iter::once(all_label())
         .chain(wanted.iter().map(|&node| book.nodes()[node as usize].label.clone()));
     let above = labels
-        .zip(&levels)
-        .map(|(label, total)| Above { label, cum: measure.estimate(&numbers, total) })
+        .zip(&way[..zoom.len()])
+        .map(|(label, &at)| Above { label, cum: measure.estimate(numbers, prefixes.total(at)) })
         .collect();
-    let matched = (!question.search.is_empty()).then(|| part(measure.value(&found), inside));
+    let matched = (!search.is_empty()).then(|| part(prefixes.found(at), inside));
+    let mut open = |branch: Branch| branch.depth == 0 || asked.is_seen(branch.share);
+    let first = prefixes.root(at);
+    let wood = Growing { prefixes, asked: &asked };
+    let root = Grower::new(session, measure, wood).grow(zoom.last().copied(), first, &mut open);
     let grown = match growth(session, when, question.growth_from_ns, &selection) {
-        Some(then) => grown(session, &then, &root, &picks, &selection),
+        Some(then) => grown(book, &then, (&root, at), prefixes),
         None => FxHashMap::default(),
     };
     Some(Flame { above, root, share, matched, grown })
@@ -170,48 +154,33 @@ const fn measure<'a>(
     }
 }
 
-/// By how much each frame of a tree grew.
+/// By how much each frame of a tree grew, whose root is the last of a prefix.
 fn grown(
-    session: &Session,
+    book: &Book,
     then: &Then,
-    root: &Node,
-    picks: &[Pick],
-    selection: &Selection,
+    (root, at): (&Node, u32),
+    prefixes: &Prefixes,
 ) -> FxHashMap<u64, Grown> {
-    fn list(node: &Node, places: &mut FxHashMap<u64, usize>) {
-        // What was put together is no frame of its own.
-        if node.key != NodeKey::SMALLER {
-            places.insert(node.path, places.len());
-            node.children.iter().for_each(|child| list(child, places));
-        }
+    // Frames, and their prefixes. What was put together is no frame of its own.
+    let mut frames: Vec<(&Node, usize)> = vec![(root, at as usize)];
+    let mut next = 0;
+    while let Some(&(node, at)) = frames.get(next) {
+        let below = node.children.iter().filter_map(|child| {
+            Some((child, prefixes.child(at as u32, book.node(child.key)?)? as usize))
+        });
+        frames.extend(below);
+        next += 1;
     }
-    let book = session.book();
-    let mut places = FxHashMap::default();
-    list(root, &mut places);
-    let mut sums = vec![(Total::default(), Total::default()); places.len()];
-    for pick in picks {
-        let Some((gained, lost)) = then.group_growth(pick.stack) else { continue };
-        if gained.n + lost.n == 0 {
-            continue;
-        }
-        let path = selection.path(pick.stack, &book.stacks()[pick.stack as usize]);
-        let mut at = root.path;
-        let mut cursor = pick.cursor;
-        while let Some(&place) = places.get(&at) {
-            sums[place].0.merge(gained);
-            sums[place].1.merge(lost);
-            cursor = cursor.wrapping_add(1);
-            let Some(&node) = path.get(cursor as usize) else { break };
-            at = step(at, book.nodes()[node as usize].key);
-        }
-    }
+    let sums = prefixes.grown(then);
+    let sums: Vec<&[Total; 2]> = frames.iter().map(|(_, at)| &sums[*at]).collect();
     let sight = then.sight_of_growth();
-    let grew = family::grew(sums.iter().map(|(gained, lost)| (gained, lost)), sight);
-    let of = |place: usize| Grown {
-        change: change::growth(&sums[place].0, &sums[place].1, sight),
-        grew: grew[place],
+    let grew = family::grew(sums.iter().map(|[gained, lost]| (gained, lost)), sight);
+    let of = |([gained, lost], grew): (&&[Total; 2], bool)| Grown {
+        change: change::growth(gained, lost, sight),
+        grew,
     };
-    places.iter().map(|(path, &place)| (*path, of(place))).collect()
+    let grown = sums.iter().zip(grew).map(of);
+    frames.iter().map(|(node, _)| node.path).zip(grown).collect()
 }
 
 /// Callstacks, root first, with what each weighs.

@@ -1,4 +1,6 @@
-//! How trees grow: level by level, moving the cursors of the selected stacks by one.
+//! How trees grow: level by level, from callstacks that are told apart by what comes next
+//! ([`Wood`]): [picked one by one](super::picks), or [kept by what they begin
+//! with](super::prefixes).
 //!
 //! A node's stacks are disjoint from its siblings', so children never add up to
 //! more than their parent. Whoever asks says which nodes are open: below the
@@ -7,18 +9,18 @@
 //! Bounds: 64 levels; past 10,000 nodes, what is under a thousandth of the root
 //! is put together as `(N smaller)`.
 
-use super::filter::Selection;
 use super::numbers::Numbers;
-use super::sums::{estimate_of, of_metric, value};
-use super::tree::{Branch, Pick, all_label};
-use super::{Direction, Label, Metric, Node, NodeKey};
-use crate::session::estimate;
+use super::sums::{estimate_of, of_metric, part_of, value};
+use super::tree::{Branch, all_label};
+use super::{Label, Metric, Node, NodeKey};
+use crate::session::Session;
+use crate::session::estimate::{self, Sight};
 use crate::session::figures::Estimate;
 use crate::session::then::Then;
 use heaptop_protocol::totals::Total;
 use std::cmp::Reverse;
 
-const DEPTH: usize = 64;
+pub const DEPTH: usize = 64;
 const NODES: usize = 10_000;
 const SMALL: f64 = 0.001;
 
@@ -50,6 +52,14 @@ impl Measure<'_> {
         }
     }
 
+    /// How what it counts was sampled; `None` where nothing is known of it.
+    pub fn sight(self, numbers: &Numbers<'_>) -> Option<Sight> {
+        match self {
+            Self::Metric(metric) => numbers.sight(part_of(metric)),
+            Self::Gained(then) => then.growth().map(|_| then.sight_of_growth()),
+        }
+    }
+
     /// The estimate.
     pub fn estimate(self, numbers: &Numbers<'_>, total: &Total) -> Estimate {
         match self {
@@ -62,32 +72,57 @@ impl Measure<'_> {
     }
 }
 
-/// Grows one tree.
-pub struct Grower<'a> {
-    numbers: &'a Numbers<'a>,
-    direction: Direction,
-    measure: Measure<'a>,
-    /// The selected stacks, side by side in memory.
-    chosen: Vec<Chosen<'a>>,
-    /// Cursors of `chosen` at the root.
-    cursors: Vec<u32>,
-    /// By node: its place among the children that are just made; else `u32::MAX`.
-    places: Vec<u32>,
+/// Where a tree's nodes come from: callstacks that are told apart by what comes next.
+pub trait Wood {
+    /// Callstacks of one node.
+    type Part;
+
+    /// Whether any of them goes on below the node.
+    fn goes_on(&self, part: &Self::Part) -> bool;
+
+    /// The nodes below, in no order. The part is of no use any more.
+    fn divide(&mut self, part: &mut Self::Part) -> Vec<Split<Self::Part>>;
+
+    /// What a node shows of its sums; of several nodes put together there is no part.
+    fn estimates(
+        &mut self,
+        part: Option<&Self::Part>,
+        cum: &Total,
+        flat: Option<&Total>,
+    ) -> [Estimate; 2];
 }
 
-struct Chosen<'a> {
-    path: &'a [u32],
-    total: Total,
+/// Stands for the node of a root: whoever asks knows it.
+pub const ROOT: u32 = u32::MAX;
+
+/// A node that a part was divided into.
+pub struct Split<P> {
+    /// Which, but of a root.
+    pub node: u32,
+    /// Its callstacks.
+    pub part: P,
+    /// With all that is below it.
+    pub cum: Total,
+    /// Of the callstacks that end at it; `None` where none does. What allocates at a node
+    /// itself are these, not those that only pass through its function.
+    pub flat: Option<Total>,
+}
+
+/// Grows one tree.
+pub struct Grower<'a, W> {
+    session: &'a Session,
+    measure: Measure<'a>,
+    wood: W,
 }
 
 /// A node while the tree grows. Children stand behind their parents.
-struct Sprout {
+struct Sprout<P> {
     parent: usize,
     path: u64,
     /// `None` for `(N smaller)` and the root of everything.
     node: Option<u32>,
-    /// Its stacks, by place in `chosen`, with their cursors.
-    picks: Vec<Pick>,
+    /// `None` for `(N smaller)`.
+    part: Option<P>,
     /// How many nodes were put together.
     smaller: usize,
     branches: bool,
@@ -95,48 +130,33 @@ struct Sprout {
     flat: Option<Total>,
 }
 
-impl<'a> Grower<'a> {
-    pub fn new(
-        numbers: &'a Numbers<'a>,
-        direction: Direction,
-        measure: Measure<'a>,
-        picks: &[Pick],
-        selection: &'a Selection,
-    ) -> Self {
-        let session = numbers.session();
-        let chosen = |pick: &Pick| Chosen {
-            path: selection.path(pick.stack, &session.book().stacks()[pick.stack as usize]),
-            total: measure.total(numbers, pick.stack),
-        };
-        Self {
-            numbers,
-            direction,
-            measure,
-            chosen: picks.iter().map(chosen).collect(),
-            cursors: picks.iter().map(|pick| pick.cursor).collect(),
-            places: vec![u32::MAX; session.book().nodes().len()],
-        }
+impl<'a, W: Wood> Grower<'a, W> {
+    pub const fn new(session: &'a Session, measure: Measure<'a>, wood: W) -> Self {
+        Self { session, measure, wood }
     }
 
-    pub fn grow(mut self, root: Option<NodeKey>, open: &mut dyn FnMut(Branch) -> bool) -> Node {
-        let node = root.and_then(|key| self.numbers.session().book().node(key));
-        let mut first = Sprout::new(0, step(0, root.unwrap_or(NodeKey::ALL)), node);
-        for (stack, &cursor) in (0..).zip(&self.cursors) {
-            first.take(Pick { stack, cursor }, &self.chosen[stack as usize]);
-        }
+    /// The tree below `root`, whose callstacks are `first`; and what is shown of each node.
+    pub fn grow(
+        mut self,
+        root: Option<NodeKey>,
+        first: Split<W::Part>,
+        open: &mut dyn FnMut(Branch) -> bool,
+    ) -> Node {
+        let node = root.and_then(|key| self.session.book().node(key));
+        let path = step(0, root.unwrap_or(NodeKey::ALL));
         let whole = self.measure.value(&first.cum);
-        let mut sprouts = vec![first];
+        let mut sprouts = vec![Sprout { node, ..Sprout::new(0, path, first) }];
         let mut level = 0..1;
         for depth in 0..DEPTH {
             for parent in level.clone() {
                 let sprout = &mut sprouts[parent];
-                sprout.branches =
-                    sprout.smaller == 0 && sprout.picks.iter().any(|p| self.next(*p).is_some());
+                let Some(part) = &mut sprout.part else { continue };
+                sprout.branches = self.wood.goes_on(part);
                 let share = share(self.measure.value(&sprout.cum), whole);
                 let branch = Branch { path: sprout.path, share, depth };
                 if sprout.branches && open(branch) {
-                    let picks = std::mem::take(&mut sprout.picks);
-                    self.branch(parent, &picks, whole, &mut sprouts);
+                    let children = self.wood.divide(part);
+                    self.branch(parent, children, whole, &mut sprouts);
                 }
             }
             level = level.end..sprouts.len();
@@ -147,36 +167,19 @@ impl<'a> Grower<'a> {
         self.assemble(&sprouts, root, whole)
     }
 
-    /// The cursor one further, and the node there.
-    fn next(&self, pick: Pick) -> Option<(u32, u32)> {
-        let cursor = match self.direction {
-            Direction::Callers => pick.cursor.checked_sub(1)?,
-            Direction::Callees => pick.cursor.wrapping_add(1),
+    fn branch(
+        &self,
+        parent: usize,
+        children: Vec<Split<W::Part>>,
+        whole: f64,
+        sprouts: &mut Vec<Sprout<W::Part>>,
+    ) {
+        let size = |s: &Split<W::Part>| self.measure.value(&s.cum);
+        let nodes = self.session.book().nodes();
+        let name = |s: &Split<W::Part>| {
+            let node = &nodes[s.node as usize];
+            (&node.label.function, node.key)
         };
-        let path = self.chosen[pick.stack as usize].path;
-        path.get(cursor as usize).map(|&node| (cursor, node))
-    }
-
-    fn branch(&mut self, parent: usize, picks: &[Pick], whole: f64, sprouts: &mut Vec<Sprout>) {
-        let mut children: Vec<Sprout> = Vec::new();
-        for &pick in picks {
-            let Some((cursor, node)) = self.next(pick) else { continue };
-            let mut place = self.places[node as usize] as usize;
-            if place >= children.len() {
-                place = children.len();
-                self.places[node as usize] = place as u32;
-                let path = step(sprouts[parent].path, self.key(node));
-                children.push(Sprout::new(parent, path, Some(node)));
-            }
-            children[place].take(Pick { cursor, ..pick }, &self.chosen[pick.stack as usize]);
-        }
-        for node in children.iter().filter_map(|child| child.node) {
-            self.places[node as usize] = u32::MAX;
-        }
-        let size = |s: &Sprout| self.measure.value(&s.cum);
-        let nodes = self.numbers.session().book().nodes();
-        let name =
-            |s: &Sprout| s.node.map(|n| &nodes[n as usize]).map(|n| (&n.label.function, n.key));
         // Sizes are not negative: their bits are in their order.
         let mut order: Vec<(Reverse<u64>, usize)> =
             children.iter().enumerate().map(|(i, s)| (Reverse(size(s).to_bits()), i)).collect();
@@ -188,27 +191,36 @@ impl<'a> Grower<'a> {
         let kept = children.len().min(large.max(room));
         // One alone can be shown as what it is.
         let kept = if children.len() - kept == 1 { children.len() } else { kept };
-        let mut children: Vec<Option<Sprout>> = children.into_iter().map(Some).collect();
+        let mut children: Vec<Option<Split<W::Part>>> = children.into_iter().map(Some).collect();
         let (kept, rest) = order.split_at(kept);
-        sprouts.extend(kept.iter().filter_map(|(_, i)| children[*i].take()));
+        let above = sprouts[parent].path;
+        let place = |split: Split<W::Part>| {
+            let path = step(above, nodes[split.node as usize].key);
+            Sprout::new(parent, path, split)
+        };
+        sprouts.extend(kept.iter().filter_map(|(_, i)| children[*i].take().map(place)));
         if !rest.is_empty() {
-            let path = step(sprouts[parent].path, NodeKey::SMALLER);
-            let mut smaller = Sprout::new(parent, path, None);
-            smaller.smaller = rest.len();
+            let mut smaller = Sprout {
+                parent,
+                path: step(above, NodeKey::SMALLER),
+                node: None,
+                part: None,
+                smaller: rest.len(),
+                branches: false,
+                cum: Total::default(),
+                flat: None,
+            };
             for child in rest.iter().filter_map(|(_, i)| children[*i].take()) {
-                for pick in child.picks {
-                    smaller.take(pick, &self.chosen[pick.stack as usize]);
+                smaller.cum.merge(&child.cum);
+                if let Some(flat) = child.flat {
+                    smaller.flat.get_or_insert_default().merge(&flat);
                 }
             }
             sprouts.push(smaller);
         }
     }
 
-    fn key(&self, node: u32) -> NodeKey {
-        self.numbers.session().book().nodes()[node as usize].key
-    }
-
-    fn assemble(&self, sprouts: &[Sprout], root: Option<NodeKey>, whole: f64) -> Node {
+    fn assemble(&mut self, sprouts: &[Sprout<W::Part>], root: Option<NodeKey>, whole: f64) -> Node {
         let mut children: Vec<Vec<Node>> = Vec::new();
         children.resize_with(sprouts.len(), Vec::new);
         // Children stand behind their parents: from the end on, all of a node's
@@ -223,8 +235,8 @@ impl<'a> Grower<'a> {
 
     /// `below` are the children, last first.
     fn node(
-        &self,
-        sprout: &Sprout,
+        &mut self,
+        sprout: &Sprout<W::Part>,
         mut below: Vec<Node>,
         root: Option<NodeKey>,
         whole: f64,
@@ -232,7 +244,7 @@ impl<'a> Grower<'a> {
         below.reverse();
         let (key, label) = match sprout.node {
             Some(node) => {
-                let info = &self.numbers.session().book().nodes()[node as usize];
+                let info = &self.session.book().nodes()[node as usize];
                 (info.key, info.label.clone())
             }
             None if sprout.smaller > 0 => {
@@ -241,13 +253,14 @@ impl<'a> Grower<'a> {
             }
             None => (root.unwrap_or(NodeKey::ALL), all_label()),
         };
-        let estimate = |total: &Total| self.measure.estimate(self.numbers, total);
+        let (part, flat) = (sprout.part.as_ref(), sprout.flat.as_ref());
+        let [cum, flat] = self.wood.estimates(part, &sprout.cum, flat);
         Node {
             key,
             path: sprout.path,
             label,
-            cum: estimate(&sprout.cum),
-            flat: sprout.flat.as_ref().map_or(Estimate::Unknown, estimate),
+            cum,
+            flat,
             share: share(self.measure.value(&sprout.cum), whole),
             branches: sprout.branches,
             children: below,
@@ -255,28 +268,11 @@ impl<'a> Grower<'a> {
     }
 }
 
-impl Sprout {
-    fn new(parent: usize, path: u64, node: Option<u32>) -> Self {
-        Self {
-            parent,
-            path,
-            node,
-            picks: Vec::new(),
-            smaller: 0,
-            branches: false,
-            cum: Total::default(),
-            flat: None,
-        }
-    }
-
-    /// What allocates at a node itself are the stacks that end in it, not those
-    /// that only pass through its function.
-    fn take(&mut self, pick: Pick, chosen: &Chosen) {
-        self.cum.merge(&chosen.total);
-        if pick.cursor as usize + 1 == chosen.path.len() {
-            self.flat.get_or_insert_default().merge(&chosen.total);
-        }
-        self.picks.push(pick);
+impl<P> Sprout<P> {
+    fn new(parent: usize, path: u64, split: Split<P>) -> Self {
+        let Split { node, part, cum, flat } = split;
+        let (node, part) = (Some(node), Some(part));
+        Self { parent, path, node, part, smaller: 0, branches: false, cum, flat }
     }
 }
 

@@ -12,6 +12,8 @@ mod leaks;
 mod limits;
 mod numbers;
 mod old;
+mod picks;
+pub(crate) mod prefixes;
 mod promotion;
 mod rows;
 mod select;

@@ -23,6 +23,9 @@ use heaptop_protocol::totals::{Total, Totals};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, LazyLock};
 
+/// Rows of so many callstacks are looked at one by one.
+const FEW: usize = 256;
+
 static NOTHING: LazyLock<Totals> = LazyLock::new(Totals::default);
 
 /// The numbers at one moment, or over a stretch of time.
@@ -209,16 +212,43 @@ impl<'a> Numbers<'a> {
 
     /// The sums of some rows.
     pub fn of_rows(&self, rows: &Rows<'_>, wanted: &[u32]) -> Vec<Sums> {
-        let grown = |row: &u32, sums| self.with_growth(rows.members(row), sums);
-        if self.then.is_some() || rows.are_groups() {
-            let sums = wanted.iter().map(|row| {
-                let mut sum = Sums::default();
+        let small = |row: &u32| {
+            self.then.is_some() || rows.are_groups() || self.is_small(rows.members(row))
+        };
+        let large: Vec<u32> = wanted.iter().copied().filter(|row| !small(row)).collect();
+        let mut of_large = self.of_large_rows(rows, &large).into_iter();
+        let sums = wanted.iter().map(|row| {
+            let sums = if small(row) {
+                let mut sums = Sums::default();
                 for &group in rows.members(row) {
-                    sum.merge(&self.of_group(group));
+                    sums.merge(&self.of_group(group));
                 }
-                grown(row, sum)
-            });
-            return sums.collect();
+                sums
+            } else {
+                of_large.next().unwrap_or_default()
+            };
+            self.with_growth(rows.members(row), sums)
+        });
+        sums.collect()
+    }
+
+    /// Whether there is anything to look at, and little.
+    fn is_small(&self, members: &[u32]) -> bool {
+        let groups = self.session.book().groups();
+        let mut left = FEW;
+        let fits = |group: &u32| {
+            let stacks = groups.group(*group).stacks().len();
+            let fits = stacks <= left;
+            left = left.saturating_sub(stacks);
+            fits
+        };
+        !members.is_empty() && members.iter().all(fits)
+    }
+
+    /// The sums of rows with many callstacks, at present: one look at all that changed lately.
+    fn of_large_rows(&self, rows: &Rows<'_>, wanted: &[u32]) -> Vec<Sums> {
+        if wanted.is_empty() {
+            return Vec::new();
         }
         let mut row_of = vec![None; self.session.book().groups().numbers()];
         let mut pieces = Vec::new();
@@ -234,7 +264,7 @@ impl<'a> Numbers<'a> {
         for (place, piece) in pieces.into_iter().filter(|(_, piece)| !piece.stacks.is_empty()) {
             sums[place].merge(&Sums::live_of_stacks(self.session, &piece.stacks));
         }
-        wanted.iter().zip(sums).map(|(row, sums)| grown(row, sums)).collect()
+        sums
     }
 
     /// How long blocks of a row live, the mean where it is wanted; `table` is room to work
@@ -245,11 +275,8 @@ impl<'a> Numbers<'a> {
         }
         let members = rows.members(&row);
         if let Some(then) = &self.then {
-            then.ages_of(self.session, members.iter().copied(), table);
-            if !mean {
-                return Lived { median: table.median(), ..Lived::UNKNOWN };
-            }
-            return Lived::of(table);
+            let (median, mean) = then.lived(self.session, rows.key(row).0, members, table, mean);
+            return Lived { median, mean };
         }
         if members.iter().any(|&group| self.piece(group).is_some()) {
             return self.lived_of_pieces(members.iter().copied(), table);
@@ -280,6 +307,11 @@ impl<'a> Numbers<'a> {
 
     pub const fn session(&self) -> &'a Session {
         self.session
+    }
+
+    /// The moment that they are of; `None` for the present.
+    pub const fn past(&self) -> Option<&Arc<Then>> {
+        self.then.as_ref()
     }
 
     /// The totals of a callstack.

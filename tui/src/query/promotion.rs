@@ -3,11 +3,12 @@
 use super::filter::Selection;
 use super::numbers::{Numbers, Part};
 use super::sums::Sums;
-use super::{Label, NodeKey, Sorted, When};
+use super::{Label, NodeKey, Sorted, When, sorted};
 use crate::session::estimate::survival::Table;
 use crate::session::figures::{Estimate, Lifetime, Ratio};
 use crate::session::{Session, estimate};
 use heaptop_protocol::totals::Total;
+use std::cmp::Ordering;
 use std::ops::Range;
 
 /// What rows are sorted by.
@@ -136,8 +137,9 @@ pub fn promotion(session: &Session, filter: &str, when: When, most: usize) -> Pr
 #[derive(Debug)]
 pub struct PromotionList<'a> {
     numbers: Numbers<'a>,
-    /// Groups in order.
-    entries: Vec<u32>,
+    order: Sorted<PromotionColumn>,
+    /// Groups, with what they are sorted by.
+    entries: Vec<(Option<f64>, u32)>,
     /// No filter left any out.
     whole: bool,
 }
@@ -177,25 +179,29 @@ impl<'a> PromotionList<'a> {
                 },
             }
         };
-        let mut entries: Vec<(Option<f64>, &Label, u32)> = book
+        let entries = book
             .groups()
             .iter()
             .filter(|(at, _)| selection.takes_any_of(*at))
-            .filter_map(|(at, group)| {
+            .filter_map(|(at, _)| {
                 // Where promoted blocks alone are told of there are no others.
                 let totals = numbers.group(at);
                 let minor = if totals.minor.n > 0 { &totals.minor } else { &totals.promoted };
-                let label = &book.nodes()[group.callsite() as usize].label;
-                (minor.n > 0).then(|| (figure(at), label, at))
+                (minor.n > 0).then(|| (figure(at), at))
             })
             .collect();
-        let named = order.column == PromotionColumn::Name;
-        entries.sort_by(|a, b| {
-            let names = (&a.1.function, a.2).cmp(&(&b.1.function, b.2));
-            order.figures(a.0, b.0).then(if named { order.turned(names) } else { names })
-        });
-        let entries = entries.into_iter().map(|(_, _, group)| group).collect();
-        Self { numbers, entries, whole }
+        Self { numbers, order, entries, whole }
+    }
+
+    fn compare(&self, a: &(Option<f64>, u32), b: &(Option<f64>, u32)) -> Ordering {
+        let order = self.order;
+        order.figures(a.0, b.0).then_with(|| {
+            let book = self.numbers.session().book();
+            let node = |group: u32| &book.nodes()[book.groups().group(group).callsite() as usize];
+            let name = |of: &(Option<f64>, u32)| (&node(of.1).label.function, of.1);
+            let names = name(a).cmp(&name(b));
+            if order.column == PromotionColumn::Name { order.turned(names) } else { names }
+        })
     }
 
     /// How many rows there are.
@@ -215,28 +221,35 @@ impl<'a> PromotionList<'a> {
     pub fn position(&self, key: NodeKey) -> Option<usize> {
         let book = self.numbers.session().book();
         let group = book.groups().at(book.node(key)?)?;
-        self.entries.iter().position(|entry| *entry == group)
+        let entry = self.entries.iter().find(|entry| entry.1 == group)?;
+        Some(self.entries.iter().filter(|other| self.compare(other, entry).is_lt()).count())
     }
 
     /// The rows at `range`, as far as there are, and the sum of all.
     #[must_use]
-    pub fn rows(self, range: Range<usize>) -> Promotions {
+    pub fn rows(mut self, range: Range<usize>) -> Promotions {
+        let len = self.entries.len();
+        let first = range.start.min(len);
+        let mut entries = std::mem::take(&mut self.entries);
+        let range = first..range.end.clamp(first, len);
+        let shown = sorted::part(&mut entries, &range, |a, b| self.compare(a, b));
+        let shown: Vec<u32> = shown.iter().map(|entry| entry.1).collect();
         let (numbers, book) = (&self.numbers, self.numbers.session().book());
         let total = if self.whole {
             // Kept as a whole: no look at each.
             Promotion::of(&numbers.whole(), numbers, numbers.lifetime_of(None))
         } else {
             let mut taken = vec![false; book.groups().numbers()];
-            for group in &self.entries {
+            for (_, group) in &entries {
                 taken[*group as usize] = true;
             }
-            let of_all = numbers.lifetime_of(Some(&mut self.entries.iter().copied()));
+            // In one order, whatever is shown: sums of floats differ by their order.
+            let mut all = (0..).zip(&taken).filter(|(_, taken)| **taken).map(|(at, _)| at);
+            let of_all = numbers.lifetime_of(Some(&mut all));
             Promotion::of(&numbers.of_groups(&taken), numbers, of_all)
         };
-        let len = self.entries.len();
-        let first = range.start.min(len);
         let mut table = Table::default();
-        let rows = self.entries[first..range.end.clamp(first, len)].iter().map(|&group| {
+        let rows = shown.into_iter().map(|group| {
             let node = &book.nodes()[book.groups().group(group).callsite() as usize];
             let lifetime = numbers.lifetime(group, &mut table);
             let figures = Promotion::of(&numbers.of_group(group), numbers, lifetime);

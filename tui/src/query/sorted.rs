@@ -1,6 +1,7 @@
 //! By which column a list of callsites is sorted, and which way.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// A column, and whether the largest come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,24 @@ impl<C: Copy + PartialEq> Sorted<C> {
     pub fn turned(&self, order: Ordering) -> Ordering {
         if self.first { order } else { order.reverse() }
     }
+}
+
+/// Puts those in order that belong at `range`, and no others.
+pub fn part<'a, T>(
+    mut all: &'a mut [T],
+    range: &Range<usize>,
+    by: impl Fn(&T, &T) -> Ordering,
+) -> &'a mut [T] {
+    if range.end < all.len() {
+        all.select_nth_unstable_by(range.end, &by);
+        all = &mut all[..range.end];
+    }
+    if 0 < range.start && range.start < all.len() {
+        all.select_nth_unstable_by(range.start, &by);
+    }
+    let part = &mut all[range.start..];
+    part.sort_unstable_by(&by);
+    part
 }
 
 #[cfg(test)]

@@ -66,6 +66,9 @@ impl Sums {
         let steps = session.course().trend_steps().count();
         let mut sums: Vec<Self> = Vec::new();
         sums.resize_with(rows, || Self { steps: vec![0.0; steps], ..Self::default() });
+        if row_of.iter().all(Option::is_none) {
+            return sums;
+        }
         for (group, row) in row_of.iter().enumerate() {
             if let Some(row) = row {
                 sums[*row as usize].totals.merge(session.group_totals(group as u32));
@@ -271,15 +274,19 @@ pub fn value(total: &Total, metric: Metric) -> f64 {
     if counts_objects(metric) { total.objects.sum } else { total.bytes.sum }
 }
 
-/// The estimate of a metric.
-pub fn estimate_of(numbers: &Numbers<'_>, total: &Total, metric: Metric) -> Estimate {
-    let part = match metric {
+/// What of the totals a metric speaks of.
+pub const fn part_of(metric: Metric) -> Part {
+    match metric {
         Metric::InUseBytes | Metric::InUseObjects => Part::InUse,
         Metric::AllocatedBytes | Metric::AllocatedObjects => Part::Allocated,
         Metric::PromotedBytes => Part::Promoted,
         Metric::ShortLivedBytes => Part::Minor,
-    };
-    match numbers.sight(part) {
+    }
+}
+
+/// The estimate of a metric.
+pub fn estimate_of(numbers: &Numbers<'_>, total: &Total, metric: Metric) -> Estimate {
+    match numbers.sight(part_of(metric)) {
         None => Estimate::Unknown,
         Some(sight) if counts_objects(metric) => estimate::objects(total, sight),
         Some(sight) => estimate::bytes(total, sight),

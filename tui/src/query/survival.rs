@@ -158,8 +158,15 @@ fn measured(
         When::Peak => return UNKNOWN,
     };
     let came = session.came_ns() == Some(since);
+    if when == When::Now
+        && came
+        && let Some(totals) = session.counted_since_came(cut, group)
+    {
+        let share = estimate::share(&totals.promoted, &totals.minor);
+        return (share, Some((since, to_ns)));
+    }
     let (then, range) = match when {
-        // A pass over the living alone.
+        // Single blocks alone.
         When::Now if came => (Some(session.lately(None, cut)), None),
         When::At(_) if came => (session.then_by(when, cut), None),
         When::Range { from_ns, .. } => (session.then_by(when, cut), Some(from_ns)),
@@ -255,7 +262,12 @@ mod tests {
             f.promote(id);
         }
         f.time_ns += 1_000_000_000;
-        f.attach();
+        // As the agent does it: totals come before the snapshot has ended.
+        let hello = f.hello();
+        f.say(hello);
+        f.define_again();
+        f.report();
+        f.snapshot();
         let came = f.time_ns;
         // The cycle goes by in which the viewer came, and the last one as well.
         f.clock += 2 << 20;

@@ -12,6 +12,7 @@ use super::filter::Selection;
 use super::keys::Keys;
 use super::numbers::Numbers;
 use super::rows::Rows;
+use super::sorted;
 use super::sums::Sums;
 use super::{Column, Figures, Grouping, NodeKey, Question, Row, Table, Unattributed, When};
 use crate::session::Session;
@@ -180,17 +181,7 @@ impl<'a> Callsites<'a> {
     /// The rows at `range`.
     fn pick(&mut self, range: &Range<usize>) -> Vec<u32> {
         let mut entries = std::mem::take(&mut self.entries);
-        let by = |a: &Entry, b: &Entry| self.compare(a, b);
-        let mut part = &mut entries[..];
-        if range.end < part.len() {
-            part.select_nth_unstable_by(range.end, by);
-            part = &mut part[..range.end];
-        }
-        if 0 < range.start && range.start < part.len() {
-            part.select_nth_unstable_by(range.start, by);
-        }
-        part = &mut part[range.start..];
-        part.sort_unstable_by(by);
+        let part = sorted::part(&mut entries, range, |a, b| self.compare(a, b));
         let rows = part.iter().map(|entry| entry.row).collect();
         self.entries = entries;
         rows

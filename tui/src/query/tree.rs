@@ -13,6 +13,7 @@
 use super::filter::Selection;
 use super::grow::{Grower, Measure};
 use super::numbers::Numbers;
+use super::picks::{Pick, Picks};
 use super::sums::{of_metric, value};
 use super::{Direction, Label, Metric, Node, NodeKey, When};
 use crate::session::Session;
@@ -59,8 +60,9 @@ pub fn tree(
     let picks = select(session, focus, direction, &selection)?;
     let root = focus.last().copied();
     let numbers = Numbers::by_stack(session, when, &selection);
-    let grower = Grower::new(&numbers, direction, Measure::Metric(metric), &picks, &selection);
-    Some(grower.grow(root, &mut open))
+    let measure = Measure::Metric(metric);
+    let (wood, all) = Picks::new(&numbers, direction, measure, &picks, &selection);
+    Some(Grower::new(session, measure, wood).grow(root, all, &mut open))
 }
 
 /// The callstacks that [`callers`] has in its tree, whole: root first, with the
@@ -108,14 +110,6 @@ pub(super) fn put_together<'a>(
 /// What the root of everything is called.
 pub(super) fn all_label() -> Label {
     Label { function: "(all)".into(), location: "".into(), named: true }
-}
-
-/// One selected stack: its number, and its cursor; `u32::MAX` stands before the
-/// root.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Pick {
-    pub stack: u32,
-    pub cursor: u32,
 }
 
 fn select(

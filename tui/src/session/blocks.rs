@@ -99,7 +99,7 @@ pub struct Shown {
     /// When it began.
     pub begin: Moment,
     /// Blocks that are gone.
-    pub gone: Vec<Block>,
+    pub gone: Vec<(BlockId, Block)>,
     /// The agent has thinned its blocks: those that are gone may live, and others stand
     /// for them.
     pub thinned: bool,
@@ -128,6 +128,7 @@ pub struct Blocks {
     snapshot: Option<Snapshot>,
     snapshots: u32,
     thinned: u64,
+    promoted_unheard: u64,
     latest_us: u64,
     /// Blocks that found no room here.
     pub refused: u64,
@@ -175,6 +176,12 @@ impl Blocks {
         self.thinned
     }
 
+    /// Changes when a snapshot tells that a block that is known was promoted.
+    #[must_use]
+    pub const fn promoted_unheard(&self) -> u64 {
+        self.promoted_unheard
+    }
+
     /// How many.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -193,11 +200,11 @@ impl Blocks {
         self.insert(block, stack, false)
     }
 
-    /// A promotion.
-    pub fn promote(&mut self, id: BlockId) {
-        if let Some(block) = self.get_mut(id) {
-            block.young = false;
-        }
+    /// A promotion: the block, if it was young.
+    pub fn promote(&mut self, id: BlockId) -> Option<&Block> {
+        let block = self.get_mut(id).filter(|block| block.young)?;
+        block.young = false;
+        Some(block)
     }
 
     /// A block that lives.
@@ -269,7 +276,10 @@ impl Blocks {
         if let Some((_, known)) = known.and_then(|slot| self.slots[*slot as usize].as_mut()) {
             known.snapshot = self.snapshots;
             // A promotion wins over what was listed before it.
-            known.young &= block.young;
+            if known.young && !block.young {
+                known.young = false;
+                self.promoted_unheard += 1;
+            }
             if block.interval > known.interval {
                 self.total.sub(&known.weight());
                 self.total.add(&block.interval.weight(known.size));
@@ -295,7 +305,7 @@ impl Blocks {
                 if block.snapshot != current && id.0 < snapshot.begin.seq {
                     self.total.sub(&block.weight());
                     self.slot_of.remove(id);
-                    gone.extend(self.slots[slot].take().map(|(_, block)| block));
+                    gone.extend(self.slots[slot].take());
                     self.vacate(slot as u32);
                 }
             }

@@ -59,8 +59,8 @@ impl Session {
         let at = Moment { seq: u64::MAX, time_ns: self.now_ns, clock: self.now_clock };
         self.blocks.begin(at);
         let Some(Shown { gone, .. }) = self.blocks.end(0) else { return };
-        for block in gone {
-            self.then.standing().end(&One::of(&block, &block.weight()));
+        for (id, block) in gone {
+            self.then.end(&One::of(id, &block, &block.weight()), &self.lives);
             let clock = at.clock.max(block.born_clock);
             self.lives.add(&Life::ended(&block, at.time_ns, clock, End::Lost));
             let w = block.weight_as_heard();

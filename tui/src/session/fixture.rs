@@ -238,6 +238,13 @@ impl Fixture {
         self.say(Batch::pack(&[Event::Promote(Promote { at, id })]));
     }
 
+    /// As [`Self::promote`], but the session does not hear of it.
+    pub fn promote_unheard(&mut self, id: BlockId) {
+        if let Some(block) = self.living.get_mut(&id) {
+            block.young = false;
+        }
+    }
+
     /// A block dies; young blocks count as dead before their cycle ended.
     pub fn free(&mut self, id: BlockId) {
         if let Some(dealloc) = self.death(id) {

@@ -242,6 +242,17 @@ impl Session {
         &self.everything
     }
 
+    /// How often totals of callstacks have changed.
+    pub(crate) const fn counts(&self) -> u64 {
+        self.everything.counts
+    }
+
+    /// The callstacks whose totals have changed since there were so many changes.
+    pub(crate) fn counted_since(&self, changes: u64) -> impl Iterator<Item = u32> + '_ {
+        let all = (0..).zip(&self.everything.counted);
+        all.filter(move |(_, last)| **last > changes).map(|(stack, _)| stack)
+    }
+
     /// The totals of all callstacks together.
     pub(crate) fn whole(&self) -> Totals {
         self.book.groups().whole(&self.numbers)

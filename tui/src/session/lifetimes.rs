@@ -79,6 +79,15 @@ impl Ages {
         self.n_blocks += 1;
     }
 
+    /// Others join.
+    pub fn merge(&mut self, other: &Self) {
+        for &((bucket, turn), mass) in &other.turns.0 {
+            self.turns.of(bucket, turn).merge(mass);
+        }
+        self.n_deaths += other.n_deaths;
+        self.n_blocks += other.n_blocks;
+    }
+
     /// Adds it all to a group's table.
     pub fn add_to(&self, table: &mut Table) {
         self.turns.add_masses_to(table);
@@ -143,12 +152,114 @@ struct Slot {
     mass: Mass,
 }
 
+/// Living blocks by time of birth. Slots are no wider than one `PART` of their age.
+#[derive(Debug, Clone, Default)]
+struct Living<const PART: u64> {
+    slots: Vec<Slot>,
+    merge_at: usize,
+}
+
+impl<const PART: u64> Living<PART> {
+    fn enter(&mut self, born_ns: u64, now_ns: u64, w: f64) {
+        let at = self.slots.partition_point(|slot| slot.from_ns <= born_ns);
+        if let Some(slot) = at.checked_sub(1).map(|i| &mut self.slots[i])
+            && (born_ns <= slot.to_ns || born_ns - slot.from_ns <= NARROWEST_NS)
+        {
+            slot.to_ns = slot.to_ns.max(born_ns);
+            slot.n = slot.n.saturating_add(1);
+            slot.mass.add(w);
+            return;
+        }
+        let mass = Mass { w, w2: w * w };
+        self.slots.insert(at, Slot { from_ns: born_ns, to_ns: born_ns, n: 1, mass });
+        if self.slots.len() >= self.merge_at.max(32) {
+            self.merge(now_ns);
+            self.merge_at = self.slots.len() * 2;
+        }
+    }
+
+    fn leave(&mut self, born_ns: u64, w: f64) {
+        let at = self.slots.partition_point(|slot| slot.from_ns <= born_ns);
+        let Some(at) = at.checked_sub(1) else { return };
+        let slot = &mut self.slots[at];
+        slot.n = slot.n.saturating_sub(1);
+        if slot.n == 0 {
+            self.slots.remove(at);
+        } else {
+            slot.mass.w = (slot.mass.w - w).max(0.0);
+            slot.mass.w2 = (slot.mass.w2 - w * w).max(0.0);
+        }
+    }
+
+    fn merge(&mut self, now_ns: u64) {
+        self.slots.dedup_by(|next, slot| {
+            let age = now_ns.saturating_sub(next.to_ns);
+            let fits = next.to_ns - slot.from_ns <= NARROWEST_NS.max(age / PART);
+            if fits {
+                slot.to_ns = next.to_ns;
+                slot.n = slot.n.saturating_add(next.n);
+                slot.mass.merge(next.mass);
+            }
+            fits
+        });
+    }
+
+    /// Buckets of age, as of `now_ns`, with who is as old.
+    fn ages(&self, now_ns: u64) -> impl Iterator<Item = (u16, Mass)> + '_ {
+        self.slots.iter().map(move |slot| {
+            let born = slot.from_ns + (slot.to_ns - slot.from_ns) / 2;
+            (bucket(now_ns.saturating_sub(born)), slot.mass)
+        })
+    }
+}
+
+/// Blocks that live, with the ages at which those were first seen that were not at their
+/// birth. There are few of these, and slots are so narrow that hardly any block is taken to be
+/// in another bucket than it is.
+#[derive(Debug, Clone, Default)]
+pub struct Alive {
+    living: Living<64>,
+    entries: ByAge,
+    n_blocks: u64,
+}
+
+impl Alive {
+    /// A block lives, followed from an age if not from its birth.
+    pub fn enter(&mut self, entry: Option<u16>, born_ns: u64, now_ns: u64, w: f64) {
+        self.living.enter(born_ns, now_ns, w);
+        if let Some(entry) = entry {
+            self.entries.add_at(Turn::Entry, entry, w);
+        }
+        self.n_blocks += 1;
+    }
+
+    /// It does no more.
+    pub fn leave(&mut self, entry: Option<u16>, born_ns: u64, w: f64) {
+        self.living.leave(born_ns, w);
+        if let Some(entry) = entry {
+            let mass = self.entries.of(entry, Turn::Entry);
+            *mass = Mass { w: (mass.w - w).max(0.0), w2: (mass.w2 - w * w).max(0.0) };
+        }
+        self.n_blocks = self.n_blocks.saturating_sub(1);
+    }
+
+    /// Adds them to those that are over, as of `now_ns`.
+    pub fn add_to(&self, ages: &mut Ages, now_ns: u64) {
+        for &((bucket, turn), mass) in &self.entries.0 {
+            ages.turns.of(bucket, turn).merge(mass);
+        }
+        for (bucket, mass) in self.living.ages(now_ns) {
+            ages.turns.of(bucket, Turn::Loss).merge(mass);
+        }
+        ages.n_blocks += self.n_blocks;
+    }
+}
+
 /// The lives of one callstack's blocks. Weights are in objects.
 #[derive(Debug, Clone, Default)]
 pub struct Lifetimes {
     turns: ByAge,
-    living: Vec<Slot>,
-    merge_at: usize,
+    living: Living<8>,
     n_deaths: u64,
     n_blocks: u64,
     event_ns: u64,
@@ -168,21 +279,7 @@ impl Lifetimes {
             self.turns.add(Turn::Entry, seen_ns - born_ns, w);
         }
         self.n_blocks += 1;
-        let at = self.living.partition_point(|slot| slot.from_ns <= born_ns);
-        if let Some(slot) = at.checked_sub(1).map(|i| &mut self.living[i])
-            && (born_ns <= slot.to_ns || born_ns - slot.from_ns <= NARROWEST_NS)
-        {
-            slot.to_ns = slot.to_ns.max(born_ns);
-            slot.n = slot.n.saturating_add(1);
-            slot.mass.add(w);
-            return;
-        }
-        let mass = Mass { w, w2: w * w };
-        self.living.insert(at, Slot { from_ns: born_ns, to_ns: born_ns, n: 1, mass });
-        if self.living.len() >= self.merge_at.max(32) {
-            self.merge(seen_ns);
-            self.merge_at = self.living.len() * 2;
-        }
+        self.living.enter(born_ns, seen_ns, w);
     }
 
     /// A block dies.
@@ -200,37 +297,14 @@ impl Lifetimes {
 
     fn leave(&mut self, born_ns: u64, at_ns: u64, w: f64) {
         self.event_ns = self.event_ns.max(at_ns);
-        let at = self.living.partition_point(|slot| slot.from_ns <= born_ns);
-        let Some(at) = at.checked_sub(1) else { return };
-        let slot = &mut self.living[at];
-        slot.n = slot.n.saturating_sub(1);
-        if slot.n == 0 {
-            self.living.remove(at);
-        } else {
-            slot.mass.w = (slot.mass.w - w).max(0.0);
-            slot.mass.w2 = (slot.mass.w2 - w * w).max(0.0);
-        }
-    }
-
-    fn merge(&mut self, now_ns: u64) {
-        self.living.dedup_by(|next, slot| {
-            let age = now_ns.saturating_sub(next.to_ns);
-            let fits = next.to_ns - slot.from_ns <= NARROWEST_NS.max(age / 8);
-            if fits {
-                slot.to_ns = next.to_ns;
-                slot.n = slot.n.saturating_add(next.n);
-                slot.mass.merge(next.mass);
-            }
-            fits
-        });
+        self.living.leave(born_ns, w);
     }
 
     /// Adds it all to a group's table, as of `now_ns`.
     pub fn add_to(&self, table: &mut Table, now_ns: u64) {
         self.turns.add_masses_to(table);
-        for slot in &self.living {
-            let born = slot.from_ns + (slot.to_ns - slot.from_ns) / 2;
-            table.censored(bucket(now_ns.saturating_sub(born)), slot.mass);
+        for (bucket, mass) in self.living.ages(now_ns) {
+            table.censored(bucket, mass);
         }
         table.n_deaths += self.n_deaths;
         table.n_blocks += self.n_blocks;

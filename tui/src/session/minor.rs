@@ -179,9 +179,9 @@ impl Sums {
 
     fn living(&mut self, session: &Session, within: &Within, wanted: impl Fn(u32) -> bool) {
         let mut weights = Weights::new();
-        for (_, b) in session.blocks.iter() {
-            let us = b.born_ns / 1000;
-            if us > within.end_us || !wanted(b.stack) || !within.takes_living(b) {
+        for (_, b) in session.blocks.of_stacks(wanted) {
+            let us = b.born_us();
+            if us > within.end_us || !within.takes_living(b) {
                 continue;
             }
             let w = weights.of(b.interval, b.size);

@@ -43,6 +43,7 @@ pub mod lives;
 pub mod log;
 pub mod minor;
 pub mod names;
+mod numbers;
 pub mod partition;
 pub mod past;
 pub mod phases;
@@ -66,7 +67,7 @@ pub use damage::{Damage, Missing};
 use figures::Estimate;
 use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::event::{Event, Moment};
-use heaptop_protocol::ids::{StackId, ThreadId};
+use heaptop_protocol::ids::{BlockId, StackId, ThreadId};
 use heaptop_protocol::message::{
     Context, FromAgent, Hello, LiveBlock, Mark, Phase, SnapshotBlocks, SnapshotEnd, Status, Thread,
     TotalsUpdate,
@@ -74,9 +75,9 @@ use heaptop_protocol::message::{
 use heaptop_protocol::totals::{StackInUse, StackTotals, Total, Totals};
 use lifetimes::Lifetimes;
 use lives::{End, Life, Lives};
+pub(crate) use numbers::{Everything, Numbers};
 use rustc_hash::FxHashMap;
 use then::standing::One;
-use window::{BySteps, Changes, Lately};
 
 /// Most threads whose names are kept.
 const MOST_THREADS: usize = 1 << 16;
@@ -115,44 +116,6 @@ pub enum Connection {
     Ended(String),
 }
 
-/// What is known of one callstack.
-#[derive(Debug, Default)]
-pub(crate) struct Numbers {
-    pub totals: Totals,
-    /// Whether totals ever came.
-    counted: bool,
-    /// Former values of `totals.allocated`, by [`Course::rate_steps`].
-    pub allocated: Changes<Total>,
-    /// Former values of `totals.promoted`, by [`Course::rate_steps`].
-    pub promoted: Changes<Total>,
-    /// Former values of `totals.in_use.bytes.sum`, by [`Course::trend_steps`].
-    pub in_use: Changes<f64>,
-    pub lifetimes: Lifetimes,
-}
-
-/// What is known of all callstacks together.
-#[derive(Debug, Default)]
-pub(crate) struct Everything {
-    /// Callstacks by the last step in which they allocated.
-    pub allocated: Lately,
-    /// What was allocated, by [`Course::rate_steps`].
-    pub born: BySteps<Total>,
-    /// Callstacks by the last step in which some of their blocks were promoted.
-    pub promoted: Lately,
-    /// What was promoted, by [`Course::rate_steps`].
-    pub survived: BySteps<Total>,
-    /// Callstacks by the last step in which their bytes in use changed.
-    pub in_use: Lately,
-    /// By how much bytes in use grew, by [`Course::trend_steps`].
-    pub growth: BySteps<f64>,
-    pub lifetimes: Lifetimes,
-    /// Events of blocks so far, and by callstack how many they were at its last.
-    /// Beside each other: an event touches little memory, and one look tells whether
-    /// something happened to some callstacks.
-    events: u64,
-    lived: Vec<u64>,
-}
-
 /// What had happened when the viewer came: all that happened since is added to it.
 #[derive(Debug)]
 pub(crate) struct Base {
@@ -161,7 +124,7 @@ pub(crate) struct Base {
     /// By callstack, of those that have any.
     totals: Vec<(u32, Totals)>,
     /// Of all together.
-    allocated: Total,
+    whole: Totals,
 }
 
 /// The highest moment of the target.
@@ -186,6 +149,8 @@ pub struct Session {
     threads_renamed: u64,
     /// What filters mean.
     pub(crate) filters: crate::query::filter::Kept,
+    /// What flamegraphs are made of.
+    pub(crate) prefixes: crate::query::prefixes::Kept,
     marks: Vec<Mark>,
     phases: Vec<Phase>,
     context: Option<Context>,
@@ -244,6 +209,7 @@ impl Session {
             threads: FxHashMap::default(),
             threads_renamed: 0,
             filters: <_>::default(),
+            prefixes: <_>::default(),
             marks: Vec::new(),
             phases: Vec::new(),
             context: None,
@@ -434,7 +400,7 @@ impl Session {
                 let stack = self.stack(e.stack);
                 let block = LiveBlock::from(e);
                 if let Some(w) = self.blocks.birth(&block, stack) {
-                    self.stands(&block, stack, &w);
+                    self.stands(block.id, &w);
                     if let Some(old) = e.replaces {
                         self.replaced(e, stack, old);
                     }
@@ -445,10 +411,14 @@ impl Session {
                     self.live(stack, |lives| lives.enter(e.at.time_ns, e.at.time_ns, w));
                 }
             }
-            Event::Promote(e) => self.blocks.promote(e.id),
+            Event::Promote(e) => {
+                if let Some(block) = self.blocks.promote(e.id) {
+                    self.then.promote(e.id, block);
+                }
+            }
             Event::Dealloc(e) => {
                 if let Some((block, weight, w)) = self.blocks.death(e.id) {
-                    self.then.standing().end(&One::of(&block, &weight));
+                    self.then.end(&One::of(e.id, &block, &weight), &self.lives);
                     self.reallocs.death(e.id, &block);
                     self.lives.add(&Life::freed(&block, e));
                     self.live(block.stack, |lives| lives.die(block.born_ns, e.at.time_ns, w));
@@ -458,11 +428,14 @@ impl Session {
         self.see(event.at());
     }
 
-    /// A block of callstack `stack` lives from now on, and stands for `w`.
-    fn stands(&mut self, block: &LiveBlock, stack: u32, w: &Weight) {
-        let &LiveBlock { size, thread, born_ns, .. } = block;
-        let one = One { stack, size, thread, born_us: born_ns / 1000, weight: w };
-        self.then.standing().birth(&self.book, &one);
+    /// A block lives from now on, and stands for `w`.
+    fn stands(&mut self, id: BlockId, w: &Weight) {
+        if self.then.listens()
+            && let Some(block) = self.blocks.get(id)
+        {
+            let one = One::of(id, block, w);
+            self.then.birth(&one, &self.book, &self.lives, &self.blocks);
+        }
     }
 
     /// Something happens to a block of callstack `stack`.
@@ -480,7 +453,7 @@ impl Session {
             let stack = self.stack(block.stack);
             if let Some(begin) = self.blocks.list(block, stack) {
                 let w = block.interval.weight(block.size);
-                self.stands(block, stack, &w);
+                self.stands(block.id, &w);
                 if self.base.as_ref().is_some_and(|base| base.at.time_ns < block.born_ns) {
                     self.heard_born.add(&w);
                 }
@@ -511,11 +484,11 @@ impl Session {
                     .filter(|(_, t)| t.allocated.n > 0)
                     .map(|(i, t)| (i as u32, t))
                     .collect(),
-                allocated: self.whole().allocated,
+                whole: self.whole(),
             });
         }
-        for block in gone {
-            self.then.standing().end(&One::of(&block, &block.weight()));
+        for (id, block) in gone {
+            self.then.end(&One::of(id, &block, &block.weight()), &self.lives);
             let w = block.weight_as_heard();
             // Where the agent has thinned, who is gone is among those that others stand
             // for by now: it has no life of its own.
@@ -579,13 +552,14 @@ impl Session {
             if numbers.totals != totals {
                 numbers.totals = totals;
                 self.book.count_anew(stack);
+                self.everything.count(stack);
             }
         }
     }
 
     fn status_is(&mut self, status: &Status) {
         self.see(status.at);
-        self.then.standing().forget(self.now_ns);
+        self.then.forget(self.now_ns);
         let before = self.course.status().copied();
         self.course.status_is(&Status { totals: sane::totals(&status.totals), ..*status });
         self.log_status(before.as_ref(), status);

@@ -56,7 +56,7 @@ impl Session {
             return None;
         }
         let sight = self.course.sight();
-        let mut heard = base.allocated;
+        let mut heard = base.whole.allocated;
         heard.merge(&self.heard_born);
         let in_use = status.totals.in_use.since(self.blocks.total());
         let allocated = status.totals.allocated.since(&heard);

@@ -135,6 +135,18 @@ impl Selection {
         self.stacks.is_none() && self.tests.is_none()
     }
 
+    /// Whether it judges the first `seen` callstacks as one of the same filter and names did
+    /// before: not where one of the two could not be understood.
+    #[must_use]
+    pub fn continues(&self, before: &Self, seen: usize) -> bool {
+        self.hides() == before.hides()
+            && match (&self.stacks, &before.stacks) {
+                (None, None) => true,
+                (Some(now), Some(before)) => now.get(..seen) == before.get(..seen),
+                _ => false,
+            }
+    }
+
     /// Whether frames are taken out.
     #[must_use]
     pub const fn hides(&self) -> bool {

@@ -151,3 +151,156 @@ fn frames_say_by_how_much_they_grew() {
     };
     assert_eq!((was("grows"), was("shrinks")), (Some(1000.0), Some(400.0)));
 }
+
+/// Key, cum and flat of all nodes, as far as they are there.
+fn figures(node: &Node) -> Vec<(NodeKey, Estimate, Estimate, usize)> {
+    let mut all = vec![(node.key, node.cum, node.flat, node.children.len())];
+    node.children.iter().for_each(|child| all.extend(figures(child)));
+    all
+}
+
+/// A flamegraph that is kept from one drawing to the next is what a tree says that is grown
+/// anew: while totals change, callstacks and names come, and others are asked for.
+#[test]
+fn what_is_kept_is_what_is_grown_anew() {
+    let mut f = Fixture::new(1);
+    let mut random = 7u64;
+    let mut roll = |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (random >> 33) % below
+    };
+    let (mut stacks, mut living) = (Vec::new(), Vec::new());
+    let name = |depth: u64, i: u64| format!("f{depth}_{i}");
+    let mut zoom_of: Vec<String> = Vec::new();
+    let mut many = 0;
+    for step in 0..400u64 {
+        if stacks.is_empty() || roll(8) == 0 {
+            let depth = 2 + roll(7);
+            let path: Vec<String> = (0..depth).map(|d| name(d, roll(1 + d))).collect();
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            // Some are named at once, some later, some never.
+            stacks.push(if step < 60 { f.stack(&path) } else { f.bare_stack(&path) });
+            zoom_of = path[..1 + roll(2) as usize].iter().map(|s| (*s).to_owned()).collect();
+        }
+        let stack = stacks[roll(stacks.len() as u64) as usize];
+        living.push(f.alloc(stack, 1 + roll(5000)));
+        if roll(3) == 0 {
+            f.free(living.swap_remove(roll(living.len() as u64) as usize));
+        }
+        if roll(50) == 0 {
+            let names: Vec<String> = (0..8).map(|d| name(d, roll(1 + d))).collect();
+            f.name(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+        f.pass(0.2);
+        // Not drawn all the time.
+        if roll(3) == 0 {
+            continue;
+        }
+        let metrics = [Metric::InUseBytes, Metric::InUseObjects, Metric::AllocatedBytes];
+        let metric = metrics[(step / 40 % 3) as usize];
+        let when = match step / 25 % 4 {
+            3 => When::At(f.time_ns - 1_000_000_000),
+            _ => When::Now,
+        };
+        let filter = ["", "", "f2", "hide:f1_0", "thread:nobody", "size>100"][roll(6) as usize];
+        let columns = [3, 40, 1000][roll(3) as usize];
+        let search = ["", "f3_1"][roll(2) as usize];
+        let s = &f.session;
+        let asked = |zoom: &[NodeKey]| {
+            let question = FlameQuestion {
+                when,
+                metric,
+                gained_from_ns: None,
+                growth_from_ns: None,
+                filter,
+                zoom,
+                columns,
+                search,
+            };
+            let stacks = flame_stacks(s, &question).0;
+            (flame(s, &question), stacks)
+        };
+        let (got, weighed) = asked(&[]);
+        let got = got.unwrap();
+        let open = |b: Branch| b.depth == 0 || b.share * f64::from(columns) >= 0.5;
+        let anew = tree(s, when, &[], Direction::Callees, metric, filter, open).unwrap();
+        assert_eq!(got.root, anew, "at {step}: {filter} {when:?} {metric:?}");
+        many = many.max(figures(&anew).len());
+        if !search.is_empty() && filter.is_empty() {
+            let has = |path: &Vec<Label>| path.iter().any(|label| label.function.contains(search));
+            let all: f64 = weighed.iter().map(|(_, v)| v).sum();
+            let found: f64 = weighed.iter().filter(|(p, _)| has(p)).map(|(_, v)| v).sum();
+            let want = if all > 0.0 { found / all } else { 0.0 };
+            assert!((got.matched.unwrap() - want).abs() < 1e-9, "at {step}");
+        }
+        // The zoom is a part of the whole tree.
+        let node_of = |name: &String| {
+            let node = s.book().nodes().iter().find(|n| *n.label.function == **name);
+            node.map(|node| node.key)
+        };
+        let Some(zoom) = zoom_of.iter().map(node_of).collect::<Option<Vec<_>>>() else { continue };
+        let whole = tree(s, when, &[], Direction::Callees, metric, filter, |_| true).unwrap();
+        let mut part = Some(&whole);
+        for key in &zoom {
+            part = part.and_then(|node| node.children.iter().find(|child| child.key == *key));
+        }
+        let (got, _) = asked(&zoom);
+        assert_eq!(got.is_some(), part.is_some(), "at {step}: {filter}");
+        if let (Some(got), Some(part)) = (got, part) {
+            assert_eq!((got.root.cum, got.root.flat), (part.cum, part.flat), "at {step}");
+            assert_eq!(got.above[0].cum, whole.cum);
+            if columns == 1000 {
+                let wide = |node: &Node| figures(node).into_iter().filter(|f| f.3 > 0).count();
+                assert!(wide(&got.root) <= wide(part));
+            }
+        }
+    }
+    assert!(many > 50, "{many} frames at most");
+}
+
+/// By how much frames grew is what their callstacks did, also below a zoom.
+#[test]
+fn growth_of_frames_is_that_of_their_callstacks() {
+    let mut f = Fixture::new(1);
+    let paths = ["a b c", "a b d", "a e", "a b", "g b c"];
+    let stacks: Vec<_> = paths.iter().map(|p| f.stack(&p.split(' ').collect::<Vec<_>>())).collect();
+    let old: Vec<_> = stacks.iter().map(|s| f.alloc(*s, 1000)).collect();
+    f.pass(1.0);
+    let from = f.time_ns;
+    f.pass(1.0);
+    f.free(old[0]);
+    f.free(old[3]);
+    for (i, stack) in stacks.iter().enumerate() {
+        f.alloc(*stack, 1 << i);
+    }
+    f.pass(1.0);
+    let keys = |names: &[&str]| names.iter().map(|n| key(&f.session, n)).collect::<Vec<_>>();
+    for (zoom, root, want) in [
+        (keys(&[]), -1969.0, vec![("a", -1985.0), ("b", -1989.0), ("c", -999.0), ("d", 2.0)]),
+        (keys(&["a", "b"]), -1989.0, vec![("c", -999.0), ("d", 2.0)]),
+        (keys(&["g"]), 16.0, vec![("b", 16.0)]),
+    ] {
+        let question = FlameQuestion {
+            when: When::Now,
+            metric: Metric::InUseBytes,
+            gained_from_ns: None,
+            growth_from_ns: Some(from),
+            filter: "",
+            zoom: &zoom,
+            columns: 1000,
+            search: "",
+        };
+        let answer = flame(&f.session, &question).unwrap();
+        let grown = |node: &Node| answer.grown[&node.path].change;
+        assert_eq!(grown(&answer.root), Change::Exact { value: root });
+        let mut node = &answer.root;
+        for (name, value) in want {
+            let below = node.children.iter().find(|n| &*n.label.function == name);
+            let below = below.unwrap_or_else(|| panic!("no {name} below {node:?}"));
+            assert_eq!(grown(below), Change::Exact { value }, "{name}");
+            if !below.children.is_empty() {
+                node = below;
+            }
+        }
+    }
+}

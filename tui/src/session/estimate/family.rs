@@ -90,29 +90,47 @@ pub fn grew<'a>(
     sight: impl Into<Sight>,
 ) -> Vec<bool> {
     let sight = sight.into();
-    // A p-value of more than this holds in no family, and is not worth its work. What may
-    // have stayed unseen is the least it can be.
+    // What may have stayed unseen is the least that a p-value can be.
+    let exact = sight.interval == Some(Interval::EXACT);
     let unit = sight.interval.map_or(f64::INFINITY, |r| f64::from(r.bytes()));
     let least = |gained: &Total, lost: &Total| {
-        let exact = sight.interval == Some(Interval::EXACT);
         if exact { 0.0 } else { (-(gained.bytes.sum - lost.bytes.sum) / unit).exp() }
     };
-    let (mut rows, mut p_values, mut len) = (Vec::new(), Vec::new(), 0);
-    let mut pairs = Vec::new();
+    let (mut rows, mut floors, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
     for (row, (gained, lost)) in sets.enumerate() {
-        len = row + 1;
         pairs.push((gained, lost));
         if gained.n + lost.n > 0 {
             rows.push(row);
-            let worth = least(gained, lost) <= ERROR;
-            p_values.push(if worth { p_of_growth(gained, lost, sight) } else { 1.0 });
+            floors.push(least(gained, lost));
         }
     }
-    let mut grew = vec![false; len];
+    let worth = worth(&floors, ERROR);
+    let p_value = |(&row, floor): (&usize, &f64)| {
+        let (gained, lost): (&Total, &Total) = pairs[row];
+        if *floor <= worth { p_of_growth(gained, lost, sight) } else { 1.0 }
+    };
+    let p_values: Vec<f64> = rows.iter().zip(&floors).map(p_value).collect();
+    let mut grew = vec![false; pairs.len()];
     for (row, holds) in rows.into_iter().zip(holm(&p_values, ERROR)) {
         grew[row] = holds && is_seen(pairs[row].0, pairs[row].1, sight);
     }
     grew
+}
+
+/// No p-value above this holds in a family of rows with these least ones: of m rows with at
+/// most c that hold, none does above `error` ÷ (m − c), and c are those at most that may be
+/// so small. Most rows are not worth the work for their p-value.
+fn worth(least: &[f64], error: f64) -> f64 {
+    let mut worth = error;
+    let mut may = least.len();
+    loop {
+        let fewer = least.iter().filter(|p| **p <= worth).count();
+        if fewer >= may {
+            return worth;
+        }
+        may = fewer;
+        worth = error / (least.len() - may) as f64;
+    }
 }
 
 /// Whether growth is more than the larger half of its interval.
@@ -224,6 +242,45 @@ mod tests {
         }
         let (g, l) = (blocks(40, 64), blocks(4, 64));
         assert!(grew([(&g, &l)].into_iter(), sight)[0]);
+    }
+
+    /// Rows whose p-value is not worth its work would not have held.
+    #[test]
+    fn what_is_not_worth_the_work_changes_no_verdict() {
+        let sight = Sight::from(Interval::new(R));
+        let mut state = 3u64;
+        let mut roll = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        let mut held = 0;
+        for rows in [1, 2, 10, 100, 1000] {
+            for _ in 0..20 {
+                let sets: Vec<(Total, Total)> = (0..rows)
+                    .map(|_| {
+                        let many = if roll(5) == 0 { 40 } else { 9 };
+                        (blocks(roll(many), 1 << roll(22)), blocks(roll(9), 64))
+                    })
+                    .collect();
+                let pairs = || sets.iter().map(|(gained, lost)| (gained, lost));
+                let mut p_values = Vec::new();
+                let mut of = vec![None; rows];
+                for (row, (gained, lost)) in pairs().enumerate() {
+                    if gained.n + lost.n > 0 {
+                        of[row] = Some(p_values.len());
+                        p_values.push(p_of_growth(gained, lost, sight));
+                    }
+                }
+                let holds = holm(&p_values, ERROR);
+                let want: Vec<bool> = pairs()
+                    .zip(&of)
+                    .map(|((g, l), of)| of.is_some_and(|at| holds[at]) && is_seen(g, l, sight))
+                    .collect();
+                assert_eq!(grew(pairs(), sight), want);
+                held += want.iter().filter(|held| **held).count();
+            }
+        }
+        assert!(held > 100, "{held}");
     }
 
     /// Among many rows, a row of many samples that grew is found.

@@ -27,6 +27,11 @@ impl Followed {
         let end = Some((life.ended_us, life.age, life.end));
         Self { born_us: life.born_us, listed: life.listed, end, w }
     }
+
+    /// A block that lives, `listed` if a snapshot told of it.
+    pub const fn living(born_us: u64, listed: bool, w: f64) -> Self {
+        Self { born_us, listed, end: None, w }
+    }
 }
 
 /// By group, or another class: who was followed in the stretch of time.
@@ -60,17 +65,21 @@ pub fn of(session: &Session, bounds: &Bounds, cut: &Cut) -> Vec<Ages> {
         if block.born_ns / 1000 <= bounds.end_us {
             follow(
                 classes.class(&Seen::living(block, bounds)),
-                &Followed {
-                    born_us: block.born_ns / 1000,
-                    listed: block.listed,
-                    end: None,
-                    w: weights.of(block.interval, block.size).objects,
-                },
+                &Followed::living(
+                    block.born_us(),
+                    block.listed,
+                    weights.of(block.interval, block.size).objects,
+                ),
             );
         }
     }
     field.add_to(&mut groups);
     groups
+}
+
+/// How old a block is when it is first seen, if that is not its birth.
+pub fn entry(bounds: &Bounds, lives: &Lives, one: &Followed) -> Option<u16> {
+    turns(bounds, lives, one).and_then(|(entry, _)| entry)
 }
 
 /// Adds a block to its group's.

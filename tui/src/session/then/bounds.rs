@@ -3,6 +3,7 @@
 use super::super::estimate::Sight;
 use super::super::when::When;
 use super::Session;
+use super::present::grid;
 use heaptop_protocol::message::AgentKind;
 
 /// Rates at a moment are over so long before it, in nanoseconds.
@@ -23,8 +24,12 @@ pub struct Bounds {
     pub end_us: u64,
     /// Births after this are in rates.
     pub window_us: u64,
-    /// Where trends begin.
+    /// What was until then is unknown.
+    pub since_us: u64,
+    /// Where trends begin,
     pub trend_us: u64,
+    /// and whether their steps lie on a grid.
+    pub grid: bool,
     /// Who is followed for his lifetime is so from here on at the earliest.
     pub followed_us: u64,
     /// Minor blocks born from this G on are counted. Of those born before it in a cycle
@@ -98,7 +103,9 @@ impl Bounds {
             born_after_us: born_after_ns / 1000,
             end_us: end_ns / 1000,
             window_us: window_ns / 1000,
+            since_us: since_ns / 1000,
             trend_us: trend_ns.min(end_ns) / 1000,
+            grid: false,
             followed_us: from_ns.unwrap_or(0) / 1000,
             minor_from: if from_ns.is_some() { 0 } else { base.map_or(0, |base| base.clock) },
             cycles_until: session.clock.at(end_ns).max(from_clock),
@@ -123,6 +130,12 @@ impl Bounds {
             },
             sight_of_growth: sight(0, blind_at(end_ns) || from_ns.is_some_and(blind_at)),
         }
+    }
+
+    /// The same with trends in steps that stay where they are while time goes on.
+    pub fn on_grid(&self) -> Self {
+        let trend_us = grid::begin(self.trend_us).max(self.since_us).min(self.end_us);
+        Self { trend_us, grid: true, ..*self }
     }
 
     /// The same for a moment after all that has happened, without a window of rates.

@@ -37,6 +37,7 @@ mod came;
 mod closely;
 pub mod old;
 pub(crate) mod only;
+mod present;
 mod settled;
 mod since;
 pub(super) mod standing;
@@ -47,20 +48,24 @@ mod totals;
 mod trend;
 pub(super) mod weights;
 
+use super::blocks::{Block, Blocks};
+use super::book::Book;
 use super::estimate::Sight;
+use super::estimate::curve::Curve;
 use super::estimate::family;
 use super::estimate::survival::Table;
-use super::figures::Lifetime;
+use super::figures::{Followed, Lifetime};
 use super::lifetimes::Ages;
+use super::lives::Lives;
 use super::partition::{Class, Partition};
 use super::when::When;
 use super::{Connection, Session};
 use bounds::Bounds;
 use by::{By, Cut};
-use heaptop_protocol::ids::ThreadId;
+use heaptop_protocol::ids::{BlockId, ThreadId};
 use heaptop_protocol::totals::{Total, Totals};
 use rustc_hash::FxHashMap;
-use standing::Purpose;
+use standing::{One, Purpose};
 use std::cell::RefCell;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use totals::{Grown, Sets};
@@ -118,14 +123,41 @@ pub(super) struct Kept {
     settled: RefCell<settled::All>,
     since: RefCell<since::Kept>,
     standing: RefCell<standing::Kept>,
+    present: RefCell<present::Kept>,
     threads: RefCell<threads::Over>,
     closely: RefCell<closely::Kept>,
 }
 
 impl Kept {
-    /// Sums of the living, to be told of what happens to blocks.
-    pub(super) fn standing(&mut self) -> &mut standing::Kept {
-        self.standing.get_mut()
+    /// Whether anybody has to be told what happens to blocks.
+    pub(super) fn listens(&mut self) -> bool {
+        !self.standing.get_mut().is_empty() || self.present.get_mut().listens()
+    }
+
+    /// A block is heard of.
+    pub(super) fn birth(&mut self, one: &One<'_>, book: &Book, lives: &Lives, blocks: &Blocks) {
+        self.standing.get_mut().birth(book, one);
+        self.present.get_mut().birth(one, lives, blocks);
+    }
+
+    /// A block that was heard of is gone.
+    pub(super) fn end(&mut self, one: &One<'_>, lives: &Lives) {
+        self.standing.get_mut().end(one);
+        self.present.get_mut().end(one, lives);
+    }
+
+    /// A block that was young is promoted.
+    pub(super) fn promote(&mut self, id: BlockId, block: &Block) {
+        let present = self.present.get_mut();
+        if present.listens() {
+            present.promote(&One::of(id, block, &block.weight()));
+        }
+    }
+
+    /// What nobody asks for any more goes.
+    pub(super) fn forget(&mut self, now_ns: u64) {
+        self.standing.get_mut().forget(now_ns);
+        self.present.get_mut().forget(now_ns);
     }
 }
 
@@ -141,7 +173,13 @@ pub struct Then {
     old: Mutex<Option<Old>>,
     born: Mutex<Option<Born>>,
     together: Mutex<Option<Grew>>,
+    lived: Mutex<FxHashMap<Row, (Lifetime, Option<Followed>)>>,
 }
+
+/// A row's key, and how many groups are in it.
+type Row = (u64, usize);
+/// Most rows that it is remembered of how long their blocks live.
+const MOST_LIVED: usize = 1 << 17;
 
 /// The old blocks by group, and from when on back they are old.
 type Old = (u64, Arc<Vec<Total>>);
@@ -259,13 +297,15 @@ impl Session {
             }
             return Arc::clone(then);
         }
+        let kept_up = from_ns.is_none().then(|| self.present(cut)).flatten();
+        let in_parts = kept_up.is_none() && !gone;
         let mut then = match from_ns {
             Some(from_ns) => Then::since(self, from_ns.min(now_ns), cut.clone()),
-            None => Then::new(self, When::At(now_ns), cut.clone()),
+            None => kept_up.unwrap_or_else(|| Then::now(self, cut.clone())),
         };
         let mut own = PARTS;
         let before = kept.iter().find(|(known, _)| same(known) && known.classes == classes);
-        if let Some((_, before)) = before.filter(|(known, _)| known.own == PARTS && !gone) {
+        if let Some((_, before)) = before.filter(|(known, _)| known.own == PARTS && in_parts) {
             (then.lives, then.trend) = (before.lives.clone(), before.trend.clone());
             own = 0;
         }
@@ -295,6 +335,23 @@ impl Then {
         Self::made(bounds, sets, cut)
     }
 
+    /// The present, by a pass over all blocks.
+    fn now(session: &Session, cut: Cut) -> Self {
+        let mut bounds = Bounds::new(session, When::At(session.now_ns));
+        if matches!(cut.by, By::Size | By::Thread) {
+            bounds = bounds.on_grid();
+        }
+        let sets = Sets::of(session, &bounds, &cut);
+        Self::made(bounds, sets, cut)
+    }
+
+    /// All that is asked for was made.
+    fn whole_of(cut: Cut, bounds: Bounds, sets: Sets, lives: Vec<Ages>, trend: Trend) -> Self {
+        let mut then = Self::made(bounds, sets, cut);
+        (then.lives, then.trend) = (Arc::new(lives).into(), Arc::new(trend).into());
+        then
+    }
+
     /// What is in use, and by how much it grew from a moment on; all else is unknown.
     fn since(session: &Session, from_ns: u64, cut: Cut) -> Self {
         let when = When::Range { from_ns, to_ns: session.now_ns };
@@ -308,7 +365,8 @@ impl Then {
         let sets = Arc::new(sets);
         let (lives, trend, grew) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let (old, born, together) = (Mutex::new(None), Mutex::new(None), Mutex::new(None));
-        Self { cut, bounds, sets, lives, trend, grew, old, born, together }
+        let lived = Mutex::default();
+        Self { cut, bounds, sets, lives, trend, grew, old, born, together, lived }
     }
 
     /// The same, with those of its parts that are kept; others are made when they are asked
@@ -325,6 +383,7 @@ impl Then {
             old: Mutex::new(None),
             born: Mutex::new(None),
             together: Mutex::new(None),
+            lived: Mutex::default(),
         }
     }
 
@@ -564,6 +623,33 @@ impl Then {
     ) -> Lifetime {
         self.ages_of(session, groups, table);
         table.median()
+    }
+
+    /// The median lifetime of the groups of a row together, and the mean where it is wanted.
+    /// It is remembered by the row's key.
+    #[must_use]
+    pub fn lived(
+        &self,
+        session: &Session,
+        key: u64,
+        groups: &[u32],
+        table: &mut Table,
+        with_mean: bool,
+    ) -> (Lifetime, Followed) {
+        let row = (key, groups.len());
+        let known = self.lived.lock().ok().and_then(|lived| lived.get(&row).copied());
+        if let Some((median, mean)) = known.filter(|(_, mean)| mean.is_some() || !with_mean) {
+            return (median, mean.unwrap_or(Followed::Unknown));
+        }
+        self.ages_of(session, groups.iter().copied(), table);
+        let median = table.median();
+        let mean = with_mean.then(|| Curve::of(table).mean());
+        if let Ok(mut lived) = self.lived.lock()
+            && lived.len() < MOST_LIVED
+        {
+            lived.insert(row, (median, mean));
+        }
+        (median, mean.unwrap_or(Followed::Unknown))
     }
 
     /// Fills `table` with the lives of some groups together.

@@ -189,6 +189,7 @@ impl Session {
             let cut = Cut::from(by);
             settled.of(&cut).go_on(self, &bounds, &cut, AHEAD);
         }
+        self.look_ahead_at_present(&bounds, AHEAD);
         self.look_ahead_at_minor_lives(AHEAD);
     }
 }

@@ -32,7 +32,7 @@ use super::weights::Weights;
 use crate::session::blocks::Block;
 use crate::session::book::Book;
 use heaptop_protocol::estimate::Weight;
-use heaptop_protocol::ids::ThreadId;
+use heaptop_protocol::ids::{BlockId, ThreadId};
 use heaptop_protocol::totals::Total;
 use std::cell::{Ref, RefMut};
 
@@ -55,18 +55,26 @@ pub enum Purpose {
 /// A block, as far as sums know it.
 #[derive(Debug, Clone, Copy)]
 pub struct One<'a> {
+    pub id: BlockId,
     pub stack: u32,
     pub size: u64,
     pub thread: ThreadId,
     pub born_us: u64,
+    /// G before it, as lives keep it.
+    pub born_clock: u64,
+    pub born_young: bool,
+    pub young: bool,
+    /// Whether it was first seen in a snapshot, after its birth.
+    pub listed: bool,
     pub weight: &'a Weight,
 }
 
 impl<'a> One<'a> {
     /// A block that stands for `weight`.
-    pub const fn of(block: &Block, weight: &'a Weight) -> Self {
-        let Block { stack, size, thread, .. } = *block;
-        Self { stack, size, thread, born_us: block.born_us(), weight }
+    pub const fn of(id: BlockId, block: &Block, weight: &'a Weight) -> Self {
+        let Block { stack, size, thread, born_young, young, listed, .. } = *block;
+        let (born_us, born_clock) = (block.born_us(), block.born_clock & !0xfff);
+        Self { id, stack, size, thread, born_us, born_clock, born_young, young, listed, weight }
     }
 }
 
@@ -97,9 +105,9 @@ impl Standing {
         let ends_us = ends_us.to_vec();
         let mut made = Self { key, classes, ends_us, totals, asked_ns: session.now_ns };
         let mut weights = Weights::new();
-        for (_, block) in session.blocks.iter() {
+        for (id, block) in session.blocks.iter() {
             let weight = weights.of(block.interval, block.size);
-            made.change(&One::of(block, weight), |total| total.add(weight));
+            made.change(&One::of(id, block, weight), |total| total.add(weight));
         }
         made
     }
@@ -140,12 +148,12 @@ impl Standing {
         let passed = |born_us: u64| moved.iter().any(|&(from, to)| from < born_us && born_us <= to);
         let mut weights = Weights::new();
         let mut of: Vec<u64> = std::mem::replace(&mut self.ends_us, ends_us.to_vec());
-        for (_, block) in session.blocks.born(passed) {
+        for (id, block) in session.blocks.born(passed) {
             let born_us = block.born_us();
             let stretch = |ends: &[u64]| ends.partition_point(|&end| end < born_us);
             if stretch(&of) != stretch(ends_us) {
                 let weight = weights.of(block.interval, block.size);
-                let one = One::of(block, weight);
+                let one = One::of(id, block, weight);
                 std::mem::swap(&mut of, &mut self.ends_us);
                 self.change(&one, |total| total.sub(weight));
                 std::mem::swap(&mut of, &mut self.ends_us);
@@ -173,6 +181,11 @@ impl Kept {
         for standing in &mut self.0 {
             standing.change(one, |total| total.sub(one.weight));
         }
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// How many there are.

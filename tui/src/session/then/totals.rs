@@ -123,13 +123,18 @@ impl Sets {
                 sets.groups[stack.group() as usize].totals.merge(totals);
             }
         }
-        for group in &sets.groups {
-            sets.whole.merge(group);
-        }
-        for grown in &sets.grown {
-            sets.whole_grown.merge(grown);
-        }
+        sets.add_whole();
         sets
+    }
+
+    /// All groups together.
+    pub fn add_whole(&mut self) {
+        for group in &self.groups {
+            self.whole.merge(group);
+        }
+        for grown in &self.grown {
+            self.whole_grown.merge(grown);
+        }
     }
 
     fn add_blocks(&mut self, session: &Session, bounds: &Bounds, classes: &Classes, chunks: usize) {

@@ -3,6 +3,7 @@
 use super::bounds::Bounds;
 use super::by::{Classes, Cut};
 use super::only::Seen;
+use super::present::grid::{self, Grid};
 use super::weights::Weights;
 use super::{Session, When};
 
@@ -15,6 +16,8 @@ const MOST: usize = 1 << 22;
 #[derive(Debug)]
 pub struct Trend {
     steps: usize,
+    /// The number of the first step, of those that lie on a grid.
+    first: u64,
     growth: Vec<f64>,
 }
 
@@ -71,16 +74,28 @@ impl Trend {
         let length = bounds.end_us.saturating_sub(bounds.trend_us);
         let known = bounds.in_use && bounds.when != When::Peak && length > 0;
         let steps = if known { STEPS.min(MOST / groups.max(1)).max(1) } else { 0 };
-        let mut trend = Self { steps, growth: vec![0.0; steps * groups] };
-        if steps == 0 {
+        let mut trend = Self { steps, first: 0, growth: vec![0.0; steps * groups] };
+        if bounds.grid {
+            trend = Self::on_grid(bounds, groups);
+        }
+        if trend.steps == 0 {
             return trend;
         }
+        let first = trend.first;
+        let step_of = |us: u64| {
+            if bounds.grid {
+                (grid::step(us) - first) as usize
+            } else {
+                part(us - bounds.trend_us - 1, steps, length)
+            }
+        };
+        let steps = trend.steps;
+        let mut growth = std::mem::take(&mut trend.growth);
         let mut weights = Weights::new();
         let mut change = |us: u64, class: Option<u32>, by: f64| {
             let within = bounds.trend_us < us && us <= bounds.end_us;
             if let (true, Some(group)) = (within, class) {
-                let step = part(us - bounds.trend_us - 1, steps, length);
-                trend.growth[group as usize * steps + step] += by;
+                growth[group as usize * steps + step_of(us)] += by;
             }
         };
         for life in session.lives.within(0, bounds.trend_us, bounds.end_us) {
@@ -94,7 +109,27 @@ impl Trend {
             let class = classes.class(&Seen::living(block, bounds));
             change(block.born_ns / 1000, class, w);
         }
-        trend
+        Self { growth, ..trend }
+    }
+
+    /// Nothing yet, of the steps of a grid that [`Bounds::on_grid`] begins with.
+    pub fn on_grid(bounds: &Bounds, groups: usize) -> Self {
+        let (first, last) = (grid::step(bounds.trend_us + 1), grid::step(bounds.end_us));
+        let known = bounds.in_use && bounds.trend_us < bounds.end_us;
+        let steps = if known { (last - first + 1) as usize } else { 0 };
+        Self { steps, first, growth: vec![0.0; steps * groups] }
+    }
+
+    /// What a grid holds of these steps; `groups` are those of its classes.
+    pub fn add(&mut self, grid: &Grid, groups: &[u32]) {
+        for (step, class, by) in grid.iter() {
+            let Some(place) = step.checked_sub(self.first).map(|place| place as usize) else {
+                continue;
+            };
+            if place < self.steps {
+                self.growth[groups[class] as usize * self.steps + place] += by;
+            }
+        }
     }
 
     /// Of one group, oldest first.

@@ -135,7 +135,10 @@ fn parts_of_the_present_follow_each_other() {
         f.alloc(stack, 8);
     };
     let ask = |f: &Fixture| {
-        let then = f.session.lately(None, &By::Size.into());
+        // Of blocks that are chosen one by one; here all are.
+        let all = (true, only::Test::Size(only::Than::AtLeast, 0));
+        let only = Some(Arc::new(only::Only::new("all".into(), Vec::new(), vec![all], None)));
+        let then = f.session.lately(None, &Cut { by: By::Size, only });
         let mut table = Table::default();
         then.ages_of(&f.session, 0..then.classes() as u32, &mut table);
         let grown: f64 = then.trend(&f.session, None).iter().sum();

@@ -1,6 +1,7 @@
 //! The past, beside what happened: everything is made anew from the raw events.
 
 mod kept;
+mod present;
 mod standing;
 
 use super::super::fixture::Fixture;
@@ -499,7 +500,7 @@ fn an_answer_is_kept_while_it_stands() {
 #[test]
 fn a_thinned_store_tells_the_same_within_chance() {
     let mut f = Fixture::new(1);
-    f.session.lives = super::super::lives::Lives::with_room(1 << 10);
+    f.session.lives = Lives::with_room(1 << 10);
     f.snapshot();
     let stack = f.stack(&["main", "a"]);
     let mut allocated = 0.0;

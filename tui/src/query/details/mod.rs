@@ -10,30 +10,27 @@
 //! is: more work, blocks that stay longer, or larger ones. A factor has moved if its two
 //! intervals do not touch.
 
+mod blocks;
+mod verdicts;
+
 use super::filter::{Selection, thread_name};
 use super::grown::{Grown, grown};
 use super::numbers::{Numbers, Part};
 use super::{Figures, Label, NodeKey, Question, When};
-use crate::session::blocks::Block;
-use crate::session::estimate::{self, Sight, family};
+use crate::session::Session;
+use crate::session::estimate::{self, family, survival};
 use crate::session::figures::{Change, Estimate, Ratio};
-use crate::session::lives::{End, Life};
-use crate::session::then::bounds::Bounds;
-use crate::session::then::by::size_class;
 use crate::session::then::only::Seen;
-use crate::session::{Session, estimate::survival};
-use heaptop_protocol::estimate::Weight;
-use heaptop_protocol::event::Cause;
-use heaptop_protocol::ids::{BlockId, ThreadId};
+use blocks::blocks;
+use heaptop_protocol::ids::BlockId;
 use heaptop_protocol::totals::Total;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
+use verdicts::{factors, hints};
 
-/// Most callstacks, threads and live blocks that are told.
+/// Most callstacks of frees and of allocations that are told.
 const MOST_FREES: usize = 4;
 const MOST_STACKS: usize = 8;
-const MOST_THREADS: usize = 8;
-const MOST_BLOCKS: usize = 200;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
@@ -201,22 +198,6 @@ pub enum Hint {
     },
 }
 
-/// Sums over the callsite's blocks.
-#[derive(Debug, Default)]
-struct Sums {
-    sizes: FxHashMap<u32, (Total, Total)>,
-    threads: FxHashMap<ThreadId, Total>,
-    born: Total,
-    by_realloc: Total,
-    otherwise: Total,
-    freed: Total,
-    elsewhere: Total,
-    /// By half: born in it, and in use at its end.
-    halves: [(Total, Total); 2],
-    ages: FxHashMap<u16, f64>,
-    deaths: u64,
-}
-
 /// One callsite closely, as far as `filter` takes it; `None` where it has no callstacks, or
 /// nothing is known of the moment.
 #[must_use]
@@ -308,140 +289,6 @@ pub fn details(session: &Session, when: When, key: NodeKey, filter: &str) -> Opt
     })
 }
 
-/// One pass over the callsite's blocks: sums, the living, the oldest first, and how many
-/// there are.
-fn blocks<'a>(
-    session: &'a Session,
-    group: u32,
-    members: &[bool],
-    times: [u64; 3],
-    (at, chosen): (&Bounds, &impl Fn(&Seen) -> bool),
-) -> (Sums, Vec<(BlockId, &'a Block)>, usize) {
-    let mine = |stack: u32| members.get(stack as usize).is_some_and(|mine| *mine);
-    let mut sums = Sums::default();
-    let mut add = |life: &Life| {
-        if !mine(life.stack) || !chosen(&Seen::life(life)) {
-            return;
-        }
-        let w = life.weight();
-        let one = One {
-            born_us: life.born_us,
-            ended_us: life.ended_us,
-            size: life.size,
-            thread: life.thread,
-            cause: life.cause,
-        };
-        sums.add(&one, &w, times);
-        if life.ended_us <= times[2] && life.end.is_death() {
-            *sums.ages.entry(life.age / 8).or_default() += w.objects;
-            sums.deaths += 1;
-            if matches!(life.end, End::Freed | End::FreedElsewhere) {
-                sums.freed.add(&w);
-                if life.end == End::FreedElsewhere {
-                    sums.elsewhere.add(&w);
-                }
-            }
-        }
-    };
-    if let Some(lives) = session.lives_of(group) {
-        let within = |l: &&Life| l.ended_us > times[0] && l.born_us <= times[2];
-        lives.iter().filter(within).for_each(add);
-    } else {
-        let lives = session.lives_over().of_within(0, times[0], times[2], mine);
-        lives.for_each(|life| add(&life));
-    }
-    let mut living: Vec<(BlockId, &Block)> = Vec::new();
-    for (id, block) in session.live_blocks_of(mine) {
-        let born_us = block.born_ns / 1000;
-        if born_us > times[2] || !chosen(&Seen::living(block, at)) {
-            continue;
-        }
-        let one = One {
-            born_us,
-            ended_us: u64::MAX,
-            size: block.size,
-            thread: block.thread,
-            cause: block.cause,
-        };
-        sums.add(&one, &block.weight(), times);
-        living.push((id, block));
-    }
-    let blocks_len = living.len();
-    living.sort_unstable_by_key(|(id, block)| (block.born_ns, *id));
-    living.truncate(MOST_BLOCKS);
-    (sums, living, blocks_len)
-}
-
-/// A block, dead or alive.
-struct One {
-    born_us: u64,
-    ended_us: u64,
-    size: u64,
-    thread: ThreadId,
-    cause: Cause,
-}
-
-impl Sums {
-    fn add(&mut self, one: &One, w: &Weight, [from, middle, to]: [u64; 3]) {
-        let sizes = self.sizes.entry(size_class(one.size)).or_default();
-        let alive = |at: u64| one.born_us <= at && at < one.ended_us;
-        if alive(to) {
-            sizes.0.add(w);
-            self.halves[1].1.add(w);
-        }
-        if alive(middle) {
-            self.halves[0].1.add(w);
-        }
-        if one.born_us > from && one.born_us <= to {
-            sizes.1.add(w);
-            self.born.add(w);
-            self.threads.entry(one.thread).or_default().add(w);
-            let by = if one.cause == Cause::Realloc {
-                &mut self.by_realloc
-            } else {
-                &mut self.otherwise
-            };
-            by.add(w);
-            self.halves[usize::from(one.born_us > middle)].0.add(w);
-        }
-    }
-
-    fn sizes(&self, sight: Sight) -> Vec<SizeRow> {
-        let mut classes: Vec<_> = self.sizes.iter().collect();
-        classes.sort_unstable_by_key(|(class, _)| **class);
-        classes
-            .into_iter()
-            .map(|(&class, (in_use, born))| SizeRow {
-                above: if class == 0 { 0 } else { 1u64 << (class - 1) },
-                to: 1u64.checked_shl(class).unwrap_or(u64::MAX),
-                in_use_bytes: estimate::bytes(in_use, sight),
-                allocated_bytes: estimate::bytes(born, sight),
-            })
-            .collect()
-    }
-
-    fn threads(&self, session: &Session) -> Vec<ThreadPart> {
-        let mut threads: Vec<_> = self.threads.iter().collect();
-        threads.sort_unstable_by_key(|(id, total)| (Reverse(total.bytes.sum.to_bits()), **id));
-        threads.truncate(MOST_THREADS);
-        let of = |(id, total): (&ThreadId, &Total)| ThreadPart {
-            name: thread_name(session, *id),
-            share: estimate::share(total, &self.born),
-        };
-        threads.into_iter().map(of).collect()
-    }
-
-    /// By octave.
-    fn ages(&self) -> Vec<(f64, f64)> {
-        let mut ages: Vec<_> = self.ages.iter().collect();
-        ages.sort_unstable_by_key(|(octave, _)| **octave);
-        let all: f64 = ages.iter().map(|(_, w)| **w).sum();
-        ages.into_iter()
-            .map(|(&octave, w)| (survival::begins((usize::from(octave) + 1) * 8), w / all))
-            .collect()
-    }
-}
-
 fn stacks(
     session: &Session,
     numbers: &Numbers<'_>,
@@ -488,118 +335,4 @@ fn frees(session: &Session, members: &[bool]) -> Option<Vec<FreeStack>> {
         share: estimate::share(&total, &whole),
     };
     (whole.n > 0).then(|| stacks.into_iter().map(of).collect())
-}
-
-fn factors(sums: &Sums, sight: Sight, [from, middle, to]: [u64; 3]) -> Option<Factors> {
-    let seconds = [(middle - from) as f64 / 1e9, (to - middle) as f64 / 1e9];
-    if seconds.iter().any(|s| *s <= 0.0) {
-        return None;
-    }
-    let of = |half: usize| {
-        let (born, in_use) = &sums.halves[half];
-        let rate = estimate::per_second(estimate::objects(born, sight), seconds[half]);
-        let living = estimate::objects(in_use, sight);
-        let bytes = estimate::bytes(in_use, sight);
-        let stay = match estimate::quotient(living, rate, in_use.n.min(born.n)) {
-            Estimate::Interval { value, low, high, samples } => {
-                Estimate::Interval { value: value * 1e9, low: low * 1e9, high: high * 1e9, samples }
-            }
-            Estimate::Exact { value } => Estimate::Exact { value: value * 1e9 },
-            other => other,
-        };
-        (rate, stay, mean_size(in_use, bytes))
-    };
-    let (a, b) = (of(0), of(1));
-    let moved = [(Factor::Rate, a.0, b.0), (Factor::Stay, a.1, b.1), (Factor::Size, a.2, b.2)]
-        .into_iter()
-        .filter_map(|(factor, a, b)| {
-            let ((la, va, ha), (lb, vb, hb)) = (estimate::ends(a)?, estimate::ends(b)?);
-            let apart = hb < la || ha < lb;
-            (apart && va > 0.0 && vb > 0.0).then(|| (factor, (vb / va).ln().abs()))
-        })
-        .max_by(|a, b| a.1.total_cmp(&b.1))
-        .map(|(factor, _)| factor);
-    Some(Factors {
-        rate: [a.0, b.0],
-        stay_ns: [a.1, b.1],
-        size: [a.2, b.2],
-        moved,
-        middle_ns: middle,
-    })
-}
-
-/// Bytes a block of what is in use. Both come from the same samples: the interval is that of
-/// bytes at most.
-fn mean_size(in_use: &Total, bytes: Estimate) -> Estimate {
-    if in_use.n == 0 || in_use.objects.sum <= 0.0 {
-        return Estimate::Unknown;
-    }
-    let value = in_use.bytes.sum / in_use.objects.sum;
-    match bytes {
-        Estimate::Exact { .. } => Estimate::Exact { value },
-        Estimate::Interval { value: b, low, high, samples } if b > 0.0 => {
-            Estimate::Interval { value, low: value * low / b, high: value * high / b, samples }
-        }
-        _ => Estimate::Unknown,
-    }
-}
-
-/// From this share on that is sure a hint is given.
-const MOST_DIE_YOUNG: f64 = 0.9;
-const MUCH_REALLOC: f64 = 0.25;
-const HALF: f64 = 0.5;
-/// Of fewer samples nothing is said.
-const LEAST_SAMPLES: u64 = 5;
-/// Less churn than this part of the target's is not worth a word.
-const WORTH: f64 = 0.02;
-
-fn hints(
-    session: &Session,
-    figures: &Figures,
-    sums: &Sums,
-    grown: Option<&Grown>,
-    sight: Sight,
-) -> Vec<Hint> {
-    let mut hints = Vec::new();
-    if figures.grew {
-        let growth = figures.growth;
-        let samples = match growth {
-            Change::Interval { samples, .. }
-            | Change::AtLeast { samples, .. }
-            | Change::AtMost { samples, .. } => samples,
-            Change::Unknown | Change::Exact { .. } => sums.born.n,
-        };
-        hints.push(Hint::Grows { growth, samples });
-    }
-    let of_all = session.allocated_rate().point().unwrap_or(0.0);
-    let churns = figures.allocated_rate.point().is_some_and(|rate| rate > of_all * WORTH);
-    if let Ratio::Interval { low, samples, .. } = figures.short_lived
-        && low >= MOST_DIE_YOUNG
-        && churns
-    {
-        let (share, rate) = (figures.short_lived, figures.allocated_rate);
-        hints.push(Hint::DiesYoung { share, rate, samples });
-    }
-    let realloc = estimate::share(&sums.by_realloc, &sums.born);
-    if let Ratio::Interval { low, samples, .. } = realloc
-        && low >= MUCH_REALLOC
-        && let Some(grown) = grown
-    {
-        let (each, largest) = (grown.each, grown.largest);
-        hints.push(Hint::Ladder { share: realloc, each, largest, samples });
-    }
-    let elsewhere = estimate::share(&sums.elsewhere, &sums.freed);
-    if let Ratio::Interval { low, samples, .. } = elsewhere
-        && low >= HALF
-    {
-        hints.push(Hint::FreedElsewhere { share: elsewhere, samples });
-    }
-    hints.retain(|hint| match *hint {
-        Hint::Grows { samples, .. }
-        | Hint::DiesYoung { samples, .. }
-        | Hint::Ladder { samples, .. }
-        | Hint::FreedElsewhere { samples, .. } => samples >= LEAST_SAMPLES,
-    });
-    // Births that were lost may have been others.
-    if sight.lost { Vec::new() } else { hints }
 }

@@ -508,8 +508,8 @@ impl<'a> Numbers<'a> {
             }
             (None, Some(groups)) => self.lived_of_pieces(groups, &mut table),
             (Some(then), None) => {
-                then.ages_of(session, 0..then.classes() as u32, &mut table);
-                Lived::of(&table)
+                let (median, mean) = then.all_lived(session, &mut table);
+                Lived { median, mean }
             }
             (Some(then), Some(groups)) => {
                 then.ages_of(session, groups, &mut table);

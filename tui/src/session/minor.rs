@@ -206,8 +206,8 @@ impl Sums {
 }
 
 impl Over {
-    /// Goes on, over so many lives at most.
-    fn go_on(&mut self, session: &Session, within: &Within, most: usize) {
+    /// Goes on, over so many lives at most. How many are left.
+    fn go_on(&mut self, session: &Session, within: &Within, most: usize) -> usize {
         let only = within.only.as_ref().map(|(only, _)| Arc::clone(only));
         let names = if only.is_some() { session.book.renamed() } else { 0 };
         let lives = &session.lives;
@@ -230,6 +230,7 @@ impl Over {
                 }
             }
         }
+        left
     }
 }
 
@@ -292,10 +293,10 @@ impl Session {
         sums.minor(self)
     }
 
-    /// Goes through some lives ahead of their being asked for.
-    pub(super) fn look_ahead_at_minor_lives(&self, most: usize) {
+    /// Goes through some lives ahead of their being asked for. How many are left.
+    pub(super) fn look_ahead_at_minor_lives(&self, most: usize) -> usize {
         let within = self.followed_within(When::Now, None);
-        self.minor.0.borrow_mut()[0].go_on(self, &within, most);
+        self.minor.0.borrow_mut()[0].go_on(self, &within, most)
     }
 
     fn followed_within(&self, when: When, only: Option<&Arc<Only>>) -> Within {

@@ -10,11 +10,11 @@ pub(crate) struct Numbers {
     pub totals: Totals,
     /// Whether totals ever came.
     pub counted: bool,
-    /// Former values of `totals.allocated`, by [`Course::rate_steps`].
+    /// Former values of `totals.allocated`, by [`Course::rate_steps`](super::course::Course::rate_steps).
     pub allocated: Changes<Total>,
-    /// Former values of `totals.promoted`, by [`Course::rate_steps`].
+    /// Former values of `totals.promoted`, by [`Course::rate_steps`](super::course::Course::rate_steps).
     pub promoted: Changes<Total>,
-    /// Former values of `totals.in_use.bytes.sum`, by [`Course::trend_steps`].
+    /// Former values of `totals.in_use.bytes.sum`, by [`Course::trend_steps`](super::course::Course::trend_steps).
     pub in_use: Changes<f64>,
     pub lifetimes: Lifetimes,
 }
@@ -24,15 +24,15 @@ pub(crate) struct Numbers {
 pub(crate) struct Everything {
     /// Callstacks by the last step in which they allocated.
     pub allocated: Lately,
-    /// What was allocated, by [`Course::rate_steps`].
+    /// What was allocated, by [`Course::rate_steps`](super::course::Course::rate_steps).
     pub born: BySteps<Total>,
     /// Callstacks by the last step in which some of their blocks were promoted.
     pub promoted: Lately,
-    /// What was promoted, by [`Course::rate_steps`].
+    /// What was promoted, by [`Course::rate_steps`](super::course::Course::rate_steps).
     pub survived: BySteps<Total>,
     /// Callstacks by the last step in which their bytes in use changed.
     pub in_use: Lately,
-    /// By how much bytes in use grew, by [`Course::trend_steps`].
+    /// By how much bytes in use grew, by [`Course::trend_steps`](super::course::Course::trend_steps).
     pub growth: BySteps<f64>,
     pub lifetimes: Lifetimes,
     /// Events of blocks so far, and by callstack how many they were at its last.

@@ -66,12 +66,12 @@ pub fn p_of_difference(a: &Total, b: &Total, sight: impl Into<Sight>) -> f64 {
 /// most `error`: Holm's step-down. A p-value that is no number holds nothing.
 #[must_use]
 pub fn holm(p_values: &[f64], error: f64) -> Vec<bool> {
-    let p = |row: usize| if p_values[row].is_nan() { 1.0 } else { p_values[row] };
-    let mut order: Vec<usize> = (0..p_values.len()).collect();
-    order.sort_by(|a, b| p(*a).total_cmp(&p(*b)));
+    // Nothing larger holds, and what is no number is no less than that.
+    let mut order: Vec<usize> = (0..p_values.len()).filter(|&row| p_values[row] <= error).collect();
+    order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
     let mut holds = vec![false; p_values.len()];
     for (before, row) in order.into_iter().enumerate() {
-        if p(row) > error / (p_values.len() - before) as f64 {
+        if p_values[row] > error / (p_values.len() - before) as f64 {
             break;
         }
         holds[row] = true;

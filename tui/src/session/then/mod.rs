@@ -35,6 +35,8 @@ pub(crate) mod bounds;
 pub mod by;
 mod came;
 mod closely;
+mod lately;
+mod lived;
 pub mod old;
 pub(crate) mod only;
 mod present;
@@ -48,18 +50,17 @@ mod totals;
 mod trend;
 pub(super) mod weights;
 
+use super::Session;
 use super::blocks::{Block, Blocks};
 use super::book::Book;
 use super::estimate::Sight;
-use super::estimate::curve::Curve;
 use super::estimate::family;
 use super::estimate::survival::Table;
-use super::figures::{Followed, Lifetime};
+use super::figures::Lifetime;
 use super::lifetimes::Ages;
 use super::lives::Lives;
 use super::partition::{Class, Partition};
 use super::when::When;
-use super::{Connection, Session};
 use bounds::Bounds;
 use by::{By, Cut};
 use heaptop_protocol::ids::{BlockId, ThreadId};
@@ -78,15 +79,6 @@ const SETTLED_NS: u64 = 2_000_000_000;
 /// some blocks alone, and about growth.
 const KEPT: usize = 3;
 
-/// What costs a pass and is asked for with every drawing is made anew so often at most, in
-/// nanoseconds of the target's time.
-const LATELY_NS: u64 = 1_000_000_000;
-/// What else of it costs a pass, lifetimes and then trends, follows so much later each: one
-/// pass after the other, each with a drawing of its own. Until then those of the answer
-/// before stand.
-const PART_NS: u64 = 200_000_000;
-const PARTS: u64 = 2;
-
 static NOTHING: LazyLock<Totals> = LazyLock::new(Totals::default);
 
 /// What an answer depends on.
@@ -103,22 +95,11 @@ struct Key {
 /// A curve, of what, and in how many steps.
 type OverTime = (Key, usize, Arc<[f64]>);
 
-/// An answer up to the present that may be a little old.
-#[derive(Debug, Clone)]
-struct Lately {
-    from_ns: Option<u64>,
-    cut: Cut,
-    classes: [u64; 2],
-    made_ns: u64,
-    /// How many of its [`PARTS`] are its own.
-    own: u64,
-}
-
 /// The last answers.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     then: RefCell<Vec<(Key, Arc<Then>)>>,
-    lately: RefCell<Vec<(Lately, Arc<Then>)>>,
+    lately: RefCell<Vec<lately::Known>>,
     over_time: RefCell<Option<OverTime>>,
     settled: RefCell<settled::All>,
     since: RefCell<since::Kept>,
@@ -173,13 +154,8 @@ pub struct Then {
     old: Mutex<Option<Old>>,
     born: Mutex<Option<Born>>,
     together: Mutex<Option<Grew>>,
-    lived: Mutex<FxHashMap<Row, (Lifetime, Option<Followed>)>>,
+    lived: lived::Kept,
 }
-
-/// A row's key, and how many groups are in it.
-type Row = (u64, usize);
-/// Most rows that it is remembered of how long their blocks live.
-const MOST_LIVED: usize = 1 << 17;
 
 /// The old blocks by group, and from when on back they are old.
 type Old = (u64, Arc<Vec<Total>>);
@@ -272,50 +248,6 @@ impl Session {
         kept.insert(0, (key, Arc::clone(&then)));
         Some(then)
     }
-
-    /// The numbers of the present, or what is in use and by how much it grew from `from_ns`
-    /// on, and nothing else: made anew once a second, since each time costs a pass over all
-    /// that lives.
-    #[must_use]
-    pub fn lately(&self, from_ns: Option<u64>, cut: &Cut) -> Arc<Then> {
-        let now_ns = self.now_ns;
-        let classes = self.cut_revision(cut);
-        // There may be no other look at a target that is gone.
-        let gone = matches!(self.connection, Connection::Lost(_) | Connection::Ended(_));
-        let same = |known: &Lately| known.from_ns == from_ns && known.cut == *cut;
-        let mut kept = self.then.lately.borrow_mut();
-        let good = |known: &Lately| {
-            let again = known.made_ns.saturating_add(if gone { 1 } else { LATELY_NS });
-            same(known) && known.classes == classes && (known.made_ns..again).contains(&now_ns)
-        };
-        if let Some((known, then)) = kept.iter_mut().find(|(known, _)| good(known)) {
-            let passed = (now_ns - known.made_ns) / PART_NS;
-            let due = if gone { PARTS } else { passed.min(PARTS) };
-            if known.own < due {
-                *then = Arc::new(then.with_parts(|part| part < known.own || due <= part));
-                known.own = due;
-            }
-            return Arc::clone(then);
-        }
-        let kept_up = from_ns.is_none().then(|| self.present(cut)).flatten();
-        let in_parts = kept_up.is_none() && !gone;
-        let mut then = match from_ns {
-            Some(from_ns) => Then::since(self, from_ns.min(now_ns), cut.clone()),
-            None => kept_up.unwrap_or_else(|| Then::now(self, cut.clone())),
-        };
-        let mut own = PARTS;
-        let before = kept.iter().find(|(known, _)| same(known) && known.classes == classes);
-        if let Some((_, before)) = before.filter(|(known, _)| known.own == PARTS && in_parts) {
-            (then.lives, then.trend) = (before.lives.clone(), before.trend.clone());
-            own = 0;
-        }
-        let then = Arc::new(then);
-        kept.retain(|(known, _)| !same(known));
-        kept.truncate(KEPT - 1);
-        let known = Lately { from_ns, cut: cut.clone(), classes, made_ns: now_ns, own };
-        kept.insert(0, (known, Arc::clone(&then)));
-        then
-    }
 }
 
 impl Then {
@@ -335,56 +267,12 @@ impl Then {
         Self::made(bounds, sets, cut)
     }
 
-    /// The present, by a pass over all blocks.
-    fn now(session: &Session, cut: Cut) -> Self {
-        let mut bounds = Bounds::new(session, When::At(session.now_ns));
-        if matches!(cut.by, By::Size | By::Thread) {
-            bounds = bounds.on_grid();
-        }
-        let sets = Sets::of(session, &bounds, &cut);
-        Self::made(bounds, sets, cut)
-    }
-
-    /// All that is asked for was made.
-    fn whole_of(cut: Cut, bounds: Bounds, sets: Sets, lives: Vec<Ages>, trend: Trend) -> Self {
-        let mut then = Self::made(bounds, sets, cut);
-        (then.lives, then.trend) = (Arc::new(lives).into(), Arc::new(trend).into());
-        then
-    }
-
-    /// What is in use, and by how much it grew from a moment on; all else is unknown.
-    fn since(session: &Session, from_ns: u64, cut: Cut) -> Self {
-        let when = When::Range { from_ns, to_ns: session.now_ns };
-        let mut bounds = Bounds::new(session, when);
-        (bounds.allocated, bounds.rate_seconds) = (false, None);
-        let sets = Sets::since(session, &bounds, &cut);
-        Self::made(bounds, sets, cut)
-    }
-
     fn made(bounds: Bounds, sets: Sets, cut: Cut) -> Self {
         let sets = Arc::new(sets);
         let (lives, trend, grew) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let (old, born, together) = (Mutex::new(None), Mutex::new(None), Mutex::new(None));
-        let lived = Mutex::default();
+        let lived = lived::Kept::default();
         Self { cut, bounds, sets, lives, trend, grew, old, born, together, lived }
-    }
-
-    /// The same, with those of its parts that are kept; others are made when they are asked
-    /// for, as of the same moment.
-    fn with_parts(&self, keep: impl Fn(u64) -> bool) -> Self {
-        let (lives, trend) = (self.lives.clone(), self.trend.clone());
-        Self {
-            cut: self.cut.clone(),
-            bounds: self.bounds,
-            sets: Arc::clone(&self.sets),
-            lives: if keep(0) { lives } else { OnceLock::new() },
-            trend: if keep(1) { trend } else { OnceLock::new() },
-            grew: self.grew.clone(),
-            old: Mutex::new(None),
-            born: Mutex::new(None),
-            together: Mutex::new(None),
-            lived: Mutex::default(),
-        }
     }
 
     /// By class of groups put together, the same as [`Self::grew`].
@@ -625,33 +513,6 @@ impl Then {
         table.median()
     }
 
-    /// The median lifetime of the groups of a row together, and the mean where it is wanted.
-    /// It is remembered by the row's key.
-    #[must_use]
-    pub fn lived(
-        &self,
-        session: &Session,
-        key: u64,
-        groups: &[u32],
-        table: &mut Table,
-        with_mean: bool,
-    ) -> (Lifetime, Followed) {
-        let row = (key, groups.len());
-        let known = self.lived.lock().ok().and_then(|lived| lived.get(&row).copied());
-        if let Some((median, mean)) = known.filter(|(_, mean)| mean.is_some() || !with_mean) {
-            return (median, mean.unwrap_or(Followed::Unknown));
-        }
-        self.ages_of(session, groups.iter().copied(), table);
-        let median = table.median();
-        let mean = with_mean.then(|| Curve::of(table).mean());
-        if let Ok(mut lived) = self.lived.lock()
-            && lived.len() < MOST_LIVED
-        {
-            lived.insert(row, (median, mean));
-        }
-        (median, mean.unwrap_or(Followed::Unknown))
-    }
-
     /// Fills `table` with the lives of some groups together.
     pub fn ages_of(&self, session: &Session, groups: impl Iterator<Item = u32>, table: &mut Table) {
         let lives = self.lives.get_or_init(|| ages::of(session, &self.bounds, &self.cut).into());
@@ -664,7 +525,7 @@ impl Then {
     #[must_use]
     pub fn trend(&self, session: &Session, group: Option<u32>) -> Vec<f64> {
         let trend = self.trend.get_or_init(|| Trend::of(session, &self.bounds, &self.cut).into());
-        group.map_or_else(|| trend.whole(), |group| trend.group(group).to_vec())
+        group.map_or_else(|| trend.whole().to_vec(), |group| trend.group(group).to_vec())
     }
 
     /// How many steps of the trend there are.

@@ -29,9 +29,9 @@ use std::sync::Arc;
 const MOST_BYTES: usize = 48 << 20;
 /// Chunks from one to the next, at least, of callstacks: half a million lives.
 const SPACING: usize = 8;
-/// Lives that a look ahead goes through at most: more come in the quarter of a second to
-/// the next at no rate that a target should be sampled at.
-const AHEAD: usize = 1 << 12;
+/// Lives that a look ahead goes through at most, whatever for: more than come in the quarter
+/// of a second to the next for all that they are looked through for.
+const AHEAD: usize = 1 << 13;
 /// What the ages of a group take, about.
 const GROUP_BYTES: usize = 1536;
 
@@ -70,8 +70,8 @@ impl Settled {
         self.checkpoints.iter().rev().find(fits).map(Arc::clone)
     }
 
-    /// Makes those that can be made, going through `most` lives.
-    fn go_on(&mut self, session: &Session, bounds: &Bounds, cut: &Cut, most: usize) {
+    /// Makes those that can be made, going through `most` lives. How many are left.
+    fn go_on(&mut self, session: &Session, bounds: &Bounds, cut: &Cut, most: usize) -> usize {
         let by = cut.by;
         let key = Some((session.lives.rewritten(), session.cut_revision(cut), cut.clone()));
         if self.key != key {
@@ -81,8 +81,8 @@ impl Settled {
         let full = session.lives.chunks().saturating_sub(1);
         // The present of some blocks alone is a pass as well.
         let least = if by == By::Group && cut.only.is_none() { SPACING } else { 1 };
-        if self.open.chunks + least > full {
-            return;
+        if most == 0 || self.open.chunks + least > full {
+            return most;
         }
         let settled = bounds.settled();
         let classes = Classes::of(session, cut, &settled);
@@ -136,6 +136,7 @@ impl Settled {
             }
         }
         open.totals = totals(&sets);
+        left
     }
 }
 
@@ -178,18 +179,18 @@ impl Session {
     }
 
     /// Adds up a little of what will be asked for when a screen is opened that needs the
-    /// past: at most [`AHEAD`] lives for each of them.
+    /// past: of at most [`AHEAD`] lives, first of what the present needs.
     pub fn look_ahead(&self) {
         if self.span().is_none() {
             return;
         }
         let bounds = Bounds::new(self, When::At(self.now_ns));
+        let left = self.look_ahead_at_present(&bounds, AHEAD);
+        let mut left = self.look_ahead_at_minor_lives(left);
         let mut settled = self.then.settled.borrow_mut();
         for by in [By::Size, By::Thread] {
             let cut = Cut::from(by);
-            settled.of(&cut).go_on(self, &bounds, &cut, AHEAD);
+            left = settled.of(&cut).go_on(self, &bounds, &cut, left);
         }
-        self.look_ahead_at_present(&bounds, AHEAD);
-        self.look_ahead_at_minor_lives(AHEAD);
     }
 }

@@ -6,6 +6,7 @@ use super::only::Seen;
 use super::present::grid::{self, Grid};
 use super::weights::Weights;
 use super::{Session, When};
+use std::sync::OnceLock;
 
 /// Steps of a trend.
 const STEPS: usize = 60;
@@ -19,6 +20,8 @@ pub struct Trend {
     /// The number of the first step, of those that lie on a grid.
     first: u64,
     growth: Vec<f64>,
+    /// Of all groups together, made when somebody asks.
+    whole: OnceLock<Vec<f64>>,
 }
 
 /// Which of `steps` equal parts of `length` a moment after its beginning falls into. Long
@@ -74,7 +77,7 @@ impl Trend {
         let length = bounds.end_us.saturating_sub(bounds.trend_us);
         let known = bounds.in_use && bounds.when != When::Peak && length > 0;
         let steps = if known { STEPS.min(MOST / groups.max(1)).max(1) } else { 0 };
-        let mut trend = Self { steps, first: 0, growth: vec![0.0; steps * groups] };
+        let mut trend = Self::empty(steps, 0, groups);
         if bounds.grid {
             trend = Self::on_grid(bounds, groups);
         }
@@ -112,12 +115,16 @@ impl Trend {
         Self { growth, ..trend }
     }
 
+    fn empty(steps: usize, first: u64, groups: usize) -> Self {
+        Self { steps, first, growth: vec![0.0; steps * groups], whole: OnceLock::new() }
+    }
+
     /// Nothing yet, of the steps of a grid that [`Bounds::on_grid`] begins with.
     pub fn on_grid(bounds: &Bounds, groups: usize) -> Self {
         let (first, last) = (grid::step(bounds.trend_us + 1), grid::step(bounds.end_us));
         let known = bounds.in_use && bounds.trend_us < bounds.end_us;
         let steps = if known { (last - first + 1) as usize } else { 0 };
-        Self { steps, first, growth: vec![0.0; steps * groups] }
+        Self::empty(steps, first, groups)
     }
 
     /// What a grid holds of these steps; `groups` are those of its classes.
@@ -139,14 +146,16 @@ impl Trend {
     }
 
     /// Of all together.
-    pub fn whole(&self) -> Vec<f64> {
-        let mut whole = vec![0.0; self.steps];
-        for group in self.growth.chunks(self.steps.max(1)) {
-            for (sum, step) in whole.iter_mut().zip(group) {
-                *sum += step;
+    pub fn whole(&self) -> &[f64] {
+        self.whole.get_or_init(|| {
+            let mut whole = vec![0.0; self.steps];
+            for group in self.growth.chunks(self.steps.max(1)) {
+                for (sum, step) in whole.iter_mut().zip(group) {
+                    *sum += step;
+                }
             }
-        }
-        whole
+            whole
+        })
     }
 
     pub const fn steps(&self) -> usize {

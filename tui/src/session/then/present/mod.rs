@@ -205,12 +205,11 @@ impl Session {
         }
     }
 
-    /// Goes through some lives ahead of their being asked for.
-    pub(super) fn look_ahead_at_present(&self, bounds: &Bounds, most: usize) {
+    /// Goes through some lives ahead of their being asked for. How many are left.
+    pub(super) fn look_ahead_at_present(&self, bounds: &Bounds, most: usize) -> usize {
         let mut kept = self.then.present.borrow_mut();
-        for (at, over) in kept.over.iter_mut().enumerate() {
-            over.go_on(self, bounds, at, most);
-        }
+        let over = kept.over.iter_mut().enumerate();
+        over.fold(most, |left, (at, over)| over.go_on(self, bounds, at, left))
     }
 }
 

@@ -52,8 +52,9 @@ impl Default for Over {
 }
 
 impl Over {
-    /// Goes on, over so many lives at most. `at` tells sizes and threads apart.
-    pub fn go_on(&mut self, session: &Session, bounds: &Bounds, at: usize, most: usize) {
+    /// Goes on, over so many lives at most. `at` tells sizes and threads apart. How many are
+    /// left.
+    pub fn go_on(&mut self, session: &Session, bounds: &Bounds, at: usize, most: usize) -> usize {
         let key = Some((session.lives.rewritten(), bounds.born_after_us, bounds.minor_from));
         if self.key != key {
             let grid = Grid::after(bounds.since_us);
@@ -81,6 +82,7 @@ impl Over {
                 self.add(session, [bounds, &settled], &life, weight);
             }
         }
+        left
     }
 
     fn add(&mut self, session: &Session, bounds: [&Bounds; 2], life: &Life, weight: &Weight) {

@@ -180,7 +180,7 @@ fn what_is_kept_is_what_is_grown_anew() {
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
             // Some are named at once, some later, some never.
             stacks.push(if step < 60 { f.stack(&path) } else { f.bare_stack(&path) });
-            zoom_of = path[..1 + roll(2) as usize].iter().map(|s| (*s).to_owned()).collect();
+            zoom_of = path[..=roll(2) as usize].iter().map(|s| (*s).to_owned()).collect();
         }
         let stack = stacks[roll(stacks.len() as u64) as usize];
         living.push(f.alloc(stack, 1 + roll(5000)));

@@ -16,6 +16,7 @@ const TREND_NS: u64 = 120_000_000_000;
 /// See the module. Times are in microseconds since the agent's start: a block is alive
 /// at t where birth ≤ t < end.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each says of one thing whether it is so")]
 pub struct Bounds {
     pub when: When,
     /// Births after this are counted as allocated,

@@ -168,7 +168,7 @@ fn clocks_that_cannot_be_cost_a_pass_and_no_more() {
     let one = blocks[0];
     blocks.extend((1..70_000u64).map(|i| LiveBlock {
         id: BlockId(1 << 40 | i),
-        born_clock: 1 << 50 | i * NURSERY,
+        born_clock: (1 << 50) | (i * NURSERY),
         ..one
     }));
     let at = f.now();

@@ -9,13 +9,14 @@
 //! present is made anew once a second.
 
 use super::filter::Selection;
-use super::{Label, NodeKey, Sorted, When};
+use super::{Label, NodeKey, Sorted, When, sorted};
 use crate::session::estimate::{change, family, survival::Table};
 use crate::session::figures::{Change, Estimate, Lifetime};
 use crate::session::then::Then;
 use crate::session::{Session, estimate};
 use heaptop_protocol::message::Mark;
 use heaptop_protocol::totals::Total;
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -144,7 +145,7 @@ impl Leaks {
     }
 }
 
-/// All rows in order, before figures are made.
+/// All rows, before they are put in order and figures are made.
 #[derive(Debug)]
 pub struct LeakList<'a> {
     session: &'a Session,
@@ -152,8 +153,17 @@ pub struct LeakList<'a> {
     generations: Vec<Generation>,
     older_than_ns: u64,
     range: (u64, u64),
-    /// Groups in order.
-    order: Vec<u32>,
+    by: Sorted<LeakColumn>,
+    entries: Vec<Entry>,
+}
+
+/// One row in the order.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    figure: Option<f64>,
+    /// Bytes that are old: they decide where figures are the same.
+    old: f64,
+    group: u32,
 }
 
 impl<'a> LeakList<'a> {
@@ -208,10 +218,10 @@ impl<'a> LeakList<'a> {
         let of_ages = if by.column == LeakColumn::Age { &all[..] } else { &[] };
         let ages = then.old_ages(session, to - older_than_ns, of_ages);
         let mut table = Table::default();
-        let mut order: Vec<_> = book
+        let entries = book
             .groups()
             .iter()
-            .filter_map(|(at, group)| {
+            .filter_map(|(at, _)| {
                 let of_old = old.get(at as usize);
                 let old = of_old.map_or(0.0, |old| old.bytes.sum);
                 let (gained, lost) = then.group_growth(at).map_or((0.0, 0.0), |(g, l)| {
@@ -221,7 +231,6 @@ impl<'a> LeakList<'a> {
                 let grew = grew.get(at as usize).is_some_and(|grew| *grew);
                 let any = then.group_in_use(at).n > 0 || gained + lost > 0.0;
                 let taken = any && selection.takes_any_of(at);
-                let label = &book.nodes()[group.callsite() as usize].label;
                 let in_use = then.group_in_use(at).bytes.sum;
                 let figure = match by.column {
                     LeakColumn::Growth => Some(if grew { (gained - lost).max(0.0) } else { 0.0 }),
@@ -242,32 +251,37 @@ impl<'a> LeakList<'a> {
                     }
                     LeakColumn::Name => None,
                 };
-                taken.then_some((figure, old, label, at))
+                taken.then_some(Entry { figure, old, group: at })
             })
             .collect();
-        let named = by.column == LeakColumn::Name;
-        order.sort_unstable_by(|a: &(Option<f64>, f64, &Label, u32), b| {
-            // Names lie far from each other: they are read where nothing else decides.
-            let names = || (&a.2.function, a.3).cmp(&(&b.2.function, b.3));
-            if named {
-                return by.turned(names());
-            }
-            by.figures(a.0, b.0).then(b.1.total_cmp(&a.1)).then_with(names)
-        });
-        let order = order.into_iter().map(|(.., at)| at).collect();
-        Some(Self { session, then, generations, older_than_ns, range: (from, to), order })
+        let range = (from, to);
+        Some(Self { session, then, generations, older_than_ns, range, by, entries })
+    }
+
+    fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
+        let book = self.session.book();
+        // Names lie far from each other: they are read where nothing else decides.
+        let names = || {
+            let node = |group: u32| &book.nodes()[book.groups().group(group).callsite() as usize];
+            let name = |entry: &Entry| (&node(entry.group).label.function, entry.group);
+            name(a).cmp(&name(b))
+        };
+        if self.by.column == LeakColumn::Name {
+            return self.by.turned(names());
+        }
+        self.by.figures(a.figure, b.figure).then(b.old.total_cmp(&a.old)).then_with(names)
     }
 
     /// How many rows there are.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.order.len()
+        self.entries.len()
     }
 
     /// Whether there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.order.is_empty()
+        self.entries.is_empty()
     }
 
     /// The place of a row.
@@ -275,20 +289,25 @@ impl<'a> LeakList<'a> {
     pub fn position(&self, key: NodeKey) -> Option<usize> {
         let book = self.session.book();
         let group = book.groups().at(book.node(key)?)?;
-        self.order.iter().position(|&at| at == group)
+        let entry = self.entries.iter().find(|entry| entry.group == group)?;
+        Some(self.entries.iter().filter(|other| self.compare(other, entry).is_lt()).count())
     }
 
     /// The rows at `range`, as far as there are, and the sum of all.
     #[must_use]
     pub fn rows(&self, range: Range<usize>) -> Leaks {
-        let len = self.order.len();
+        let len = self.entries.len();
         let range = range.start.min(len)..range.end.min(len).max(range.start.min(len));
         let book = self.session.book();
         let mut table = Table::default();
-        let picked = &self.order[range.clone()];
-        let ages = self.then.old_ages(self.session, self.range.1 - self.older_than_ns, picked);
+        let mut entries = self.entries.clone();
+        let part = sorted::part(&mut entries, &range, |a, b| self.compare(a, b));
+        let picked: Vec<u32> = part.iter().map(|entry| entry.group).collect();
+        // In one order, whatever is shown: sums of floats differ by their order.
+        let all: Vec<u32> = self.entries.iter().map(|entry| entry.group).collect();
+        let ages = self.then.old_ages(self.session, self.range.1 - self.older_than_ns, &picked);
         let ends: Vec<u64> = self.generations.iter().skip(1).map(|g| g.from_ns).collect();
-        let sets = picked.chunks(1).chain([&self.order[..]]);
+        let sets = picked.chunks(1).chain([&all[..]]);
         let mut born = self.then.generations(self.session, &ends, sets);
         let of_all = born.pop().unwrap_or_default();
         let rows = picked
@@ -308,7 +327,7 @@ impl<'a> LeakList<'a> {
         Leaks {
             first: range.start,
             rows,
-            total: self.figures(&self.order, &of_all, false),
+            total: self.figures(&all, &of_all, false),
             len,
             generations: self.generations.clone(),
             from_ns: self.range.0,

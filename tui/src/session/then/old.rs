@@ -51,6 +51,9 @@ pub fn ages(
     born_until_us: u64,
     groups: &[u32],
 ) -> Vec<Ages> {
+    if groups.is_empty() {
+        return Vec::new();
+    }
     let mut place_of = vec![u32::MAX; session.book.groups().numbers()];
     for (place, group) in (0..).zip(groups) {
         place_of[*group as usize] = place;

@@ -65,6 +65,7 @@ fn selected(app: &App) -> String {
         Screen::Flame(flame) => flame.selected().unwrap().label.function.to_string(),
         Screen::Threads(threads) => threads.selected().unwrap().name.clone(),
         Screen::Source(source) => source.line.to_string(),
+        Screen::Targets(targets) => targets.selected().unwrap().name.clone(),
         Screen::Timeline(_)
         | Screen::Log(_)
         | Screen::Columns { .. }

@@ -9,7 +9,9 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 
 use super::testing::{drawn, orders};
 use super::theme::Theme;
+use crate::app::targets::{Candidate, Look};
 use crate::app::{App, Message, Options, Screen};
+use crate::session::figures::Estimate;
 use crate::session::fixture::Fixture;
 use crate::session::{Connection, Input};
 
@@ -81,6 +83,23 @@ fn mouse(random: &mut Random) -> Message {
     Message::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE })
 }
 
+/// What a look for targets finds.
+fn targets(random: &mut Random) -> Look {
+    let target = |pid: u32, parent| Candidate {
+        pid,
+        parent: Some(parent),
+        name: format!("orders-{pid}"),
+        kind: "linked",
+        socket: format!("/s/{pid}.sock").into(),
+        interval_bytes: None,
+        in_use: Estimate::Unknown,
+        uptime_ns: 0,
+    };
+    let pids: Vec<u32> = (1..40).filter(|_| random.below(4) == 0).collect();
+    let targets = pids.iter().map(|&pid| target(pid, random.below(40) as u32)).collect();
+    Look { targets, trouble: (random.below(3) == 0).then(|| "no heaptop".into()) }
+}
+
 /// What happens in the target.
 fn news(random: &mut Random, f: &mut Fixture) {
     match random.below(6) {
@@ -106,6 +125,7 @@ fn in_range(app: &App) -> Result<(), String> {
     let (index, len) = match app.screen() {
         Screen::Callsites(cursor) => (cursor.index(), app.table().map_or(0, |t| t.len)),
         Screen::Callers(c) => (c.cursor.index(), c.rows.len()),
+        Screen::Targets(t) => (t.cursor.index(), t.counts().0),
         Screen::Leaks(l) => (l.cursor.index(), l.answer.as_ref().map_or(0, |a| a.len)),
         Screen::Flame(f) => (f.at(), f.bars.len()),
         _ => return Ok(()),
@@ -121,7 +141,9 @@ fn press(app: &mut App, f: &Fixture, codes: &[KeyCode]) {
 
 /// A filter, and everything as at the start again: the same totals.
 fn filter_and_back(app: &mut App, f: &Fixture) -> Result<(), String> {
-    let reset = [KeyCode::Esc, KeyCode::Esc, KeyCode::Char('1'), KeyCode::Char('r')];
+    // A line that is typed, what is attached to, what is looked for, and the list itself.
+    let esc = KeyCode::Esc;
+    let reset = [esc, esc, esc, esc, KeyCode::Char('1'), KeyCode::Char('r')];
     let total = |app: &App| app.table().map(|t| (format!("{:?}", t.total), t.len, t.of));
     press(app, f, &reset);
     let before = total(app);
@@ -150,12 +172,14 @@ fn run(seed: u64, until: Instant) {
                 app.update(Message::Resize(size.0, size.1), &f.session)
             }
             1 => app.update(Message::Paste(random.of(PASTES).into()), &f.session),
-            2 | 3 => app.update(mouse(&mut random), &f.session),
+            2 => app.update(mouse(&mut random), &f.session),
+            3 => app.update(Message::Targets(targets(&mut random)), &f.session),
             4 => {
                 let ns = random.below(1 << 30) as u64;
                 app.update(Message::Passed(ns), &f.session)
             }
-            5 => app.update(Message::NoAnswer, &f.session),
+            5 if random.below(2) == 0 => app.update(Message::NoAnswer, &f.session),
+            5 => app.update(Message::Still, &f.session),
             6..=8 => {
                 news(&mut random, &mut f);
                 app.update(Message::Refresh, &f.session)

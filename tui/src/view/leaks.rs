@@ -18,6 +18,7 @@ use ratatui::text::{Line, Span};
 use super::format::{self, Rounding, Unit};
 use super::layout::{self, Fields, Placed, Wanted};
 use super::{Parts, list_row, names, text, theme};
+use crate::app::keys::{Action, TimeKey};
 use crate::app::leaks::Leaks;
 use crate::app::{App, Reading};
 use crate::query::{Generation, LeakColumn, LeakFigures, Leaks as Answer, Reached, When};
@@ -129,11 +130,15 @@ pub(super) fn draw(app: &App, leaks: &Leaks, parts: &Parts, frame: &mut Frame) {
 
 fn why_nothing(app: &App) -> String {
     match app.question().when {
-        _ if matches!(app.file(), Some(Reading::Percent(_))) => "the recording is being read…",
-        When::Peak => "of the peak nothing is known but what was in use: \\ goes back to now",
-        _ => "nothing is known of this moment: the first snapshot is not complete",
+        _ if matches!(app.file(), Some(Reading::Percent(_))) => {
+            "the recording is being read…".into()
+        }
+        When::Peak => {
+            let said = "of the peak nothing is known but what was in use";
+            app.with_key(said, Action::Time(TimeKey::Now), "goes back to now")
+        }
+        _ => "nothing is known of this moment: the first snapshot is not complete".into(),
     }
-    .into()
 }
 
 fn cells(figures: &LeakFigures, specs: &[Spec], placed: &[Placed], line: &mut Line<'static>) {

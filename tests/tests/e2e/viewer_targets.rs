@@ -62,7 +62,7 @@ fn targets_come_and_go_while_they_are_listed() {
 
     // To the other one, and to the list again.
     terminal.press("T");
-    assert!(row(&terminal, third.pid()).contains("shown"));
+    assert!(terminal.line_with("  shown ").contains(&third.pid().to_string()));
     terminal.press(&format!("/{}", first.pid()));
     terminal.wait_for("1 of 2 targets");
     terminal.press(key::ENTER);
@@ -122,6 +122,7 @@ fn the_demo_is_started_from_the_list_and_ends_with_the_viewer() {
     terminal.wait_for("fill_cache");
     // It goes on while another list is looked at.
     terminal.press("T");
+    terminal.wait_for("1 target");
     let row = terminal.line_with("heaptop-demo");
     let pid = row.split_whitespace().find_map(|cell| cell.parse::<u32>().ok()).expect("its pid");
     terminal.press(key::ESC);

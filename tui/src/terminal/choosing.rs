@@ -31,8 +31,8 @@ pub(super) struct Choosing {
     outlet: Arc<Outlet>,
     looks: (Sender<Look>, Receiver<Look>),
     looking: bool,
-    /// When the last look was over.
-    looked: Option<Instant>,
+    /// When to look again.
+    next: Instant,
     opened: (Sender<Attempt>, Receiver<Attempt>),
     /// The attempt that somebody waits for.
     number: u64,
@@ -42,12 +42,12 @@ impl Choosing {
     pub(super) fn new(outlet: &Arc<Outlet>) -> Self {
         let outlet = Arc::clone(outlet);
         let (looks, opened) = (channel(), channel());
-        Self { outlet, looks, looking: false, looked: None, opened, number: 0 }
+        Self { outlet, looks, looking: false, next: Instant::now(), opened, number: 0 }
     }
 
     /// When the next look is due; `None` while one goes on.
     pub(super) fn due(&self) -> Option<Instant> {
-        (!self.looking).then(|| self.looked.map_or_else(Instant::now, |looked| looked + AGAIN))
+        (!self.looking).then_some(self.next)
     }
 
     /// Looks, if it is time for it.
@@ -70,13 +70,13 @@ impl Choosing {
 
     /// Nobody looks at targets any more: who does next sees new ones.
     pub(super) fn rest(&mut self) {
-        self.looked = None;
+        self.next = Instant::now();
     }
 
     /// What was found.
     pub(super) fn take_look(&mut self) -> Option<Look> {
         let look = self.looks.1.try_recv().ok()?;
-        (self.looking, self.looked) = (false, Some(Instant::now()));
+        (self.looking, self.next) = (false, Instant::now() + AGAIN);
         Some(look)
     }
 

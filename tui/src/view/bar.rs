@@ -181,6 +181,7 @@ fn count(app: &App) -> String {
             None => String::new(),
         },
         (Screen::Targets(targets), _) => match targets.counts() {
+            (1, 1) => "1 target ".into(),
             (shown, of) if shown == of => format!("{} targets ", format::grouped(of)),
             (shown, of) => {
                 format!("{} of {} targets ", format::grouped(shown), format::grouped(of))

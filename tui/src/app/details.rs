@@ -121,7 +121,7 @@ impl App {
         if book.node(key).and_then(|node| book.groups().at(node)).is_none() {
             let said = match self.screen() {
                 Screen::Flame(_) => {
-                    "this frame calls what allocates and does not itself: details are of callsites"
+                    "this frame allocates nothing itself, what it calls does: details are of callsites"
                 }
                 _ => "nothing is allocated right there: details are of callsites",
             };

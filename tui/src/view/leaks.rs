@@ -180,8 +180,12 @@ fn growth(figures: &LeakFigures, fields: Fields) -> Span<'static> {
 fn summary(app: &App, leaks: &Leaks, width: usize, lines: usize) -> Vec<Line<'static>> {
     let Some(answer) = &leaks.answer else { return Vec::new() };
     let limits = app.limits();
-    let said =
-        [grown(app, leaks, answer), reaches(answer, &limits), resident(app), born(app, answer)];
+    let said = [
+        grown(app, leaks, answer),
+        reaches(app, answer, &limits),
+        resident(app),
+        born(app, answer),
+    ];
     let room = width.saturating_sub(NAME);
     // Where lines are left, those have two first that say least in one.
     let mut spare = lines.saturating_sub(said.len());
@@ -342,14 +346,21 @@ pub fn limit_of(limit: &Reached) -> Vec<String> {
     forms
 }
 
-fn reaches(answer: &Answer, limits: &[Reached]) -> Said {
+fn reaches(app: &App, answer: &Answer, limits: &[Reached]) -> Said {
     let of = |forms: &[&str]| forms.iter().map(|&form| form.to_owned()).collect();
     let forms = match limits.first() {
         _ if !answer.total.grew => {
             of(&["– no forecast without evidence of growth", "– no evidence of growth", "–"])
         }
         Some(nearest) => limit_of(nearest),
-        None => of(&["– no limit is known: L sets one", "– L sets a limit", "–"]),
+        None => match app.key_for(Action::Limit) {
+            Some(key) => vec![
+                format!("– no limit is known: {key} sets one"),
+                format!("– {key} sets a limit"),
+                "–".to_owned(),
+            ],
+            None => of(&["– no limit is known", "–"]),
+        },
     };
     Said::of("reaches", forms)
 }
@@ -394,7 +405,10 @@ fn born(app: &App, answer: &Answer) -> Said {
     let marked = answer.generations.iter().any(|generation| generation.mark.is_some());
     // Of a file nobody marks anything any more.
     let file = app.file().is_some();
-    let marks = if file { "" } else { "; M marks" };
+    let marks = match app.key_for(Action::Mark) {
+        Some(key) if !file => format!("; {key} marks"),
+        _ => String::new(),
+    };
     let [what, short] = if marked {
         ["≥ mark: after it, until the next".to_owned(), "≥ mark: after it".to_owned()]
     } else {
@@ -407,7 +421,10 @@ fn born(app: &App, answer: &Answer) -> Said {
         _ if file => String::new(),
         Some(1) => "a mark every minute".to_owned(),
         Some(minutes) => format!("a mark every {minutes} minutes"),
-        None => "A marks by itself".to_owned(),
+        None => match app.key_for(Action::Automatic) {
+            Some(key) => format!("{key} marks by itself"),
+            None => String::new(),
+        },
     };
     let old = format!("old: over {}", ago(answer.older_than_ns));
     let every = if every.is_empty() { every } else { format!("; {every}") };

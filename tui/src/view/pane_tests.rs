@@ -126,6 +126,8 @@ fn sentences_name_the_users_keys() {
         ("find", ""),
         ("finer", "F9"),
         ("larger-nursery", "F10"),
+        ("mark", "F11"),
+        ("limit", "F12"),
     ];
     let shown = |typed: &str| {
         let mut app = configured(&f, size, &keys);
@@ -145,6 +147,8 @@ fn sentences_name_the_users_keys() {
         ("9d", "details are of a callsite; F8 lists them"),
         ("-", "F9 finer"),
         ("5", "nursery [ F10"),
+        ("7", "– no limit is known: F12 sets one"),
+        ("7", "F11 marks"),
     ] {
         let shown = shown(typed);
         assert!(shown.contains(wanted), "{typed:?}: {wanted}\n{shown}");
@@ -163,7 +167,7 @@ fn details_of_frames_and_why_there_are_none() {
     };
     let (place, note) = after("3d");
     assert_eq!(place, Place::Flame);
-    assert!(note.contains("this frame calls what allocates"), "{note}");
+    assert!(note.contains("this frame allocates nothing itself"), "{note}");
     // The widest frames, down to one that allocates.
     assert_eq!(after("3↓↓↓↓↓↓↓↓d").0, Place::Details);
     for screen in ["9", "6"] {

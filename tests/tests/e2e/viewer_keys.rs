@@ -95,6 +95,8 @@ fn after(action: Action) -> &'static str {
         Action::Finer | Action::Coarser | Action::Sampling => "n",
         Action::Filter | Action::Find | Action::Mark | Action::Limit => "\r",
         Action::Record => "R",
+        // Backspace: behind Esc the next key would be one with Alt.
+        Action::Targets => "\x7f",
         // The root is on top again.
         Action::Invert => "i",
         _ => "",

@@ -159,6 +159,24 @@ fn from_a_target_that_has_ended_one_goes_to_the_next() {
 }
 
 #[test]
+fn what_is_recorded_ends_when_another_target_is_attached_to() {
+    let directory = Arc::new(socket_directory());
+    let (first, second) = (exits(&directory), exits(&directory));
+    let mut terminal = Terminal::viewer(directory.path(), &["attach", &first.pid().to_string()]);
+    terminal.wait_for("hold_until_exit");
+    terminal.press("R");
+    terminal.wait_for("recording into /");
+    terminal.press(&format!("T/{}", second.pid()));
+    terminal.wait_for("1 of 2 targets");
+    terminal.press(key::ENTER);
+    terminal.press(key::ENTER);
+    terminal.wait_for(&format!("pid {}", second.pid()));
+    terminal.wait_for("recorded /");
+    terminal.press("q");
+    assert_eq!(terminal.wait(), 0);
+}
+
+#[test]
 fn keys_that_are_pressed_at_once_are_all_heard() {
     let directory = Arc::new(socket_directory());
     let (first, _second) = (exits(&directory), exits(&directory));

@@ -36,9 +36,6 @@ impl App {
         self.see_outcomes(session);
         if !self.paused {
             self.look(session);
-            if self.pane.as_ref().is_some_and(|pane| pane.is_asked()) {
-                self.ask_pane(session);
-            }
         }
         session.look_ahead();
     }

@@ -53,6 +53,12 @@ impl Details {
         self.asked_ns.is_some()
     }
 
+    /// Whether it is time to ask again, at this time of the target.
+    pub(super) fn is_old(&self, now_ns: u64) -> bool {
+        let asked = self.asked_ns.unwrap_or(0);
+        self.was.0 == query::When::Now && now_ns >= asked.saturating_add(AGAIN_NS)
+    }
+
     /// What was answered may be old, whatever the target's clock says.
     pub(super) const fn forget(&mut self) {
         self.asked_ns = None;

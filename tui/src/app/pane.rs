@@ -1,9 +1,10 @@
 //! The details of the selected row, in a pane beside the rows where there is room.
 //!
-//! They follow the selection. What they ask costs a pass over what happened, so nothing is
-//! asked while the selection, the time cursor or the filter moves: only once they have stood
-//! for a moment ([`Message::Still`](super::Message::Still)), and then once a second, as on
-//! the details' own screen. **Callstacks of frees are not asked for**: they cost the target
+//! They follow the selection. What they ask costs a pass over what happened, which no frame
+//! may wait for: nothing is asked while the selection, the time cursor or the filter moves,
+//! only once they have stood for a moment ([`Message::Still`](super::Message::Still)), and
+//! then once a second, as on the details' own screen. The terminal loop, which has a clock,
+//! makes those moments longer where the pass is. **Callstacks of frees are not asked for**: they cost the target
 //! something, and nobody has opened the pane. The screen of the details asks for them.
 
 use super::details::Details;
@@ -47,11 +48,13 @@ impl App {
         self.pane.as_deref()
     }
 
-    /// The number of what the pane is to show, while it is not asked yet: once it has been
-    /// the same for a moment, [`Message::Still`](super::Message::Still) asks.
+    /// The number of what the pane is to show, while it is not asked yet or what it shows is
+    /// old: once it has been the same for a moment, [`Message::Still`](super::Message::Still)
+    /// asks.
     #[must_use]
     pub fn awaited_pane(&self) -> Option<u64> {
-        self.pane.as_ref().filter(|pane| !pane.is_asked()).map(|_| self.panes)
+        let old = |pane: &Details| !self.paused && pane.is_old(self.summary.now_ns);
+        self.pane.as_ref().filter(|pane| !pane.is_asked() || old(pane)).map(|_| self.panes)
     }
 
     /// The selection may be another one, or the moment, or the filter.
@@ -160,14 +163,19 @@ mod tests {
         app.update(Message::Still, &f.session);
         let to = |app: &App| app.pane().unwrap().answer.as_ref().unwrap().to_ns;
         let before = to(&app);
+        f.pass(0.5);
+        app.update(Message::Refresh, &f.session);
+        assert_eq!(app.awaited_pane(), None, "it was asked a moment ago");
         f.pass(2.0);
         app.update(Message::Refresh, &f.session);
+        assert!(app.awaited_pane().is_some() && to(&app) == before, "no frame waits for it");
+        app.update(Message::Still, &f.session);
         assert!(to(&app) > before);
         press(&mut app, &f.session, " ");
         let held = to(&app);
         f.pass(2.0);
         app.update(Message::Refresh, &f.session);
-        assert_eq!(to(&app), held);
+        assert_eq!((app.awaited_pane(), to(&app)), (None, held));
         press(&mut app, &f.session, " ,");
         assert!(app.awaited_pane().is_some(), "it is another moment");
         app.update(Message::Still, &f.session);

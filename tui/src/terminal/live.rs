@@ -34,8 +34,11 @@ use crate::view;
 
 /// Between two looks at what the system knows.
 const SYSTEM: Duration = Duration::from_secs(1);
-/// For so long a selection has to stand before its details are asked for.
+/// For so long a selection has to stand before its details are asked for,
 const STILL: Duration = Duration::from_millis(120);
+/// and so many times as long as they took to make the last time: they have a twentieth of the
+/// time at most.
+const SHARE: u32 = 20;
 /// Between two steps of a time cursor that moves by itself.
 const PLAY: Duration = Duration::from_millis(100);
 
@@ -67,11 +70,9 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// A viewer as it is wanted. What is to be said first the first one says.
-    fn app(&mut self, new: impl FnOnce(Options) -> App) -> App {
-        let mut app = new(self.options).configured(self.settings.clone());
-        app.tell(std::mem::take(&mut self.said));
-        app
+    /// A viewer as it is wanted.
+    fn app(&self, new: impl FnOnce(Options) -> App) -> App {
+        new(self.options).configured(self.settings.clone())
     }
 }
 
@@ -97,6 +98,7 @@ pub fn run(begin: Begin, setup: Setup) -> anyhow::Result<(Ended, Vec<String>)> {
         }
         Begin::File(tell, path) => live.read(tell, path).context("the file cannot be read")?,
     }
+    live.app.tell(std::mem::take(&mut live.setup.said));
     let outlet = Arc::clone(&live.outlet);
     let ended = run_ui(&outlet, &mut live).context("the terminal cannot be used")?;
     Ok((ended, live.end()))
@@ -138,11 +140,13 @@ struct Live {
     asked: Option<(u64, Instant)>,
     /// What the pane of details waits for, and since when.
     pane: Option<(u64, Instant)>,
+    /// How long its details took to make.
+    pane_took: Duration,
 }
 
 impl Live {
     /// Without a target.
-    fn new(mut setup: Setup) -> Self {
+    fn new(setup: Setup) -> Self {
         let outlet = Outlet::new(&Arc::new(Inbox::default()));
         Self {
             feed: Feed::Nothing,
@@ -160,6 +164,7 @@ impl Live {
             asked_system: None,
             asked: None,
             pane: None,
+            pane_took: Duration::ZERO,
         }
     }
 
@@ -297,6 +302,11 @@ impl Live {
     fn answer_due(&self) -> Option<Instant> {
         let (number, since) = self.asked?;
         (self.app.awaited_answer() == Some(number)).then(|| since + outcome::PATIENCE)
+    }
+
+    /// When the details beside the rows are to be asked for.
+    fn pane_due(&self) -> Option<Instant> {
+        self.pane.map(|(_, since)| since + STILL.max(self.pane_took * SHARE))
     }
 
     /// Writes an export into the working directory, in the background.
@@ -458,7 +468,7 @@ impl Ui for Live {
         let step = self.app.playing().then(|| self.played + PLAY);
         let answer = self.answer_due();
         let look = if self.app.choosing() { self.choosing.due() } else { None };
-        let pane = self.pane.map(|(_, since)| since + STILL);
+        let pane = self.pane_due();
         [silence, step, answer, look, pane].into_iter().flatten().min()
     }
 
@@ -475,9 +485,10 @@ impl Ui for Live {
         if self.app.choosing() {
             self.choosing.look(now);
         }
-        if self.pane.is_some_and(|(_, since)| now >= since + STILL) {
+        if self.pane_due().is_some_and(|due| now >= due) {
             // It sends nothing.
             let _ = self.update(Message::Still);
+            self.pane_took = now.elapsed();
         }
         if now >= self.silence.look() {
             let seconds = self.silence.seconds(now);

@@ -235,6 +235,8 @@ impl App {
             _ => None,
         };
         if left.is_some() && (selected.is_none() || selected == left) {
+            // Details that were looked at above them are no callers.
+            self.aside.retain(|screen| matches!(screen, Screen::Callers(_)));
             self.stack.append(&mut self.aside);
             self.come_back(session);
         } else {
@@ -265,18 +267,14 @@ impl App {
             let table = self.table.as_ref().filter(|_| self.question.group == Grouping::Callsite);
             table?.row(cursor?.index()).map(|row| (row.key, row.label.clone()))
         };
-        match frame.or_else(among) {
-            Some((key, label)) => {
-                let next = Callers::of(vec![key], vec![label], Direction::Callers);
-                self.aside.clear();
-                self.stack.push(Screen::Callers(Box::new(next)));
-                self.ask(session);
-            }
-            None => {
-                let list = Action::Go(Place::Callsites);
-                self.say(self.with_key("select a callsite first", list, "lists them"));
-            }
-        }
+        let Some((key, label)) = frame.or_else(among) else {
+            let list = Action::Go(Place::Callsites);
+            return self.say(self.with_key("select a callsite first", list, "lists them"));
+        };
+        let next = Callers::of(vec![key], vec![label], Direction::Callers);
+        self.aside.clear();
+        self.stack.push(Screen::Callers(Box::new(next)));
+        self.ask(session);
     }
 
     /// A screen that was covered is on top again: what it holds is old, unless

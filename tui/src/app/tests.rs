@@ -116,6 +116,16 @@ fn tab_goes_to_and_fro_and_keeps_the_drill() {
 }
 
 #[test]
+fn the_callers_are_come_back_to_whatever_was_opened_above_them() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    press(&mut app, &f.session, &[c('2'), c('d')]);
+    assert_eq!(app.screen().place(), keys::Place::Details);
+    press(&mut app, &f.session, &[c('1'), c('2')]);
+    assert_eq!(names(&app), ["big", " left", "  main", " right", "  main"]);
+}
+
+#[test]
 fn screens_keep_their_cursor_when_they_are_left() {
     let f = fixture();
     let mut app = app(&f.session);

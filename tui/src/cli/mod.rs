@@ -285,7 +285,8 @@ fn any_seed() -> u32 {
 
 fn demo(setup: Setup) -> Result<(), Failure> {
     let demo = Demo::start().map_err(Failure::Usage)?;
-    attach(&demo.socket().to_owned(), Some(demo), setup)
+    let socket = demo.socket().to_owned();
+    attach(&socket, Some(demo), setup)
 }
 
 fn attach(socket: &Path, demo: Option<Demo>, setup: Setup) -> Result<(), Failure> {

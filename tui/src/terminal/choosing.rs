@@ -89,7 +89,8 @@ impl Choosing {
     pub(super) fn start_demo(&mut self) {
         self.attempt(|| {
             let demo = Demo::start()?;
-            open(&demo.socket().to_owned(), Some(demo))
+            let socket = demo.socket().to_owned();
+            open(&socket, Some(demo))
         });
     }
 

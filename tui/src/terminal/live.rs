@@ -77,6 +77,7 @@ impl Setup {
 }
 
 /// What is shown first.
+#[expect(clippy::large_enum_variant, reason = "there is one")]
 pub enum Begin {
     /// A target, and the demo if it is that: it ends when the viewer does.
     Target(Link, Option<Demo>),

@@ -53,7 +53,8 @@ impl App {
     /// asks.
     #[must_use]
     pub fn awaited_pane(&self) -> Option<u64> {
-        let old = |pane: &Details| !self.paused && pane.is_old(self.summary.now_ns);
+        // On a paused screen the time of the figures stands still, and so do these.
+        let old = |pane: &Details| pane.is_old(self.summary.now_ns);
         self.pane.as_ref().filter(|pane| !pane.is_asked() || old(pane)).map(|_| self.panes)
     }
 

@@ -138,6 +138,12 @@ impl Terminal {
         self.read(|state| state.parser.screen().contents())
     }
 
+    /// The screen as it is now.
+    #[must_use]
+    pub fn screen(&self) -> vt100::Screen {
+        self.read(|state| state.parser.screen().clone())
+    }
+
     /// The screen's cells: text and looks, row by row.
     #[must_use]
     pub fn cells(&self) -> Vec<Vec<vt100::Cell>> {

@@ -1,13 +1,15 @@
-//! Damaged recordings: cut at 500 places, and with one bit of 500 turned over. Each is
-//! told as far as it is sound and ends with a sentence, or is refused with one; nothing
-//! false is told, nothing panics, and none takes twice the memory of the sound one.
+//! Damaged recordings: cut at 500 places, with one bit of 500 turned over, and with 500
+//! stretches overwritten. What a single bit was is set right, and of the others each is told as
+//! far as it is sound, before and behind the place, and ends with a sentence, or is refused
+//! with one; nothing false is told, what is missing is said, nothing panics, and none takes
+//! twice the memory of the sound one.
 
 #[path = "../../protocol/tests/counting/mod.rs"]
 #[allow(dead_code, reason = "the bound there is of messages")]
 mod counting;
 
 use counting::peak_of;
-use heaptop::session::{Connection, Input, Session};
+use heaptop::session::{Connection, Damage, Input, Missing, Session};
 use heaptop::source::{SourceEvent, State, file};
 use heaptop_protocol::callstack::{Callstack, End, Frame, Module};
 use heaptop_protocol::estimate::Interval;
@@ -156,19 +158,20 @@ fn sound() -> Vec<u8> {
     file
 }
 
-/// What a file tells, and how it ends; an error where it is refused.
-fn told(path: &Path) -> Result<(Vec<FromAgent>, String), String> {
+/// What a file tells, where it is damaged, and how it ends; an error where it is refused.
+fn told(path: &Path) -> Result<(Vec<FromAgent>, Vec<Damage>, String), String> {
     let tell = file::open(path).map_err(|error| error.to_string())?;
-    let (mut messages, mut end) = (Vec::new(), None);
+    let (mut messages, mut damage, mut end) = (Vec::new(), Vec::new(), None);
     for event in tell {
         assert_eq!(end, None, "nothing is told behind the end");
         match event {
             SourceEvent::Message(message) => messages.push(message),
+            SourceEvent::Damage(place) => damage.push(place),
             SourceEvent::Connection(State::Ended(how)) => end = Some(how),
             _ => {}
         }
     }
-    Ok((messages, end.expect("the end is told")))
+    Ok((messages, damage, end.expect("the end is told")))
 }
 
 /// What it costs to open it and to take it in.
@@ -184,6 +187,7 @@ fn memory(path: &Path) -> usize {
                 SourceEvent::Connection(State::Ended(how)) => {
                     Input::Connection(Connection::Ended(how))
                 }
+                SourceEvent::Damage(damage) => Input::Damage(damage),
                 SourceEvent::Connection(_) => continue,
             });
         }
@@ -194,49 +198,105 @@ fn is_sentence(text: &str) -> bool {
     text.len() > 20 && text.contains(' ') && !text.contains('\n')
 }
 
-/// Holds `bytes`, in many ways damaged, to what is said above.
-fn damage(bytes: &[u8]) {
+/// How a file is damaged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Harm {
+    Cut(usize),
+    Bit(usize),
+    Overwritten(usize, usize),
+}
+
+impl Harm {
+    fn any(random: &mut Random, case: usize, bytes: usize) -> Self {
+        let mut below = |most: usize| random.below(most as u64) as usize;
+        match case / CASES {
+            0 => Self::Cut(below(bytes)),
+            1 => Self::Bit(below(bytes * 8)),
+            _ => {
+                let (at, length) = (below(bytes), 2 + below(2000));
+                Self::Overwritten(at, length.min(bytes - at))
+            }
+        }
+    }
+
+    fn of(self, bytes: &[u8]) -> Vec<u8> {
+        let mut copy = bytes.to_vec();
+        match self {
+            Self::Cut(at) => copy.truncate(at),
+            Self::Bit(bit) => copy[bit / 8] ^= 1 << (bit % 8),
+            // Not what it was, and no single bit.
+            Self::Overwritten(at, length) => {
+                copy[at..at + length].iter_mut().for_each(|b| *b ^= 0x35);
+            }
+        }
+        copy
+    }
+}
+
+/// Whether `told` is `sound` with some left out, in its order.
+fn is_part(told: &[FromAgent], sound: &[FromAgent]) -> bool {
+    let mut rest = sound.iter();
+    told.iter().all(|message| rest.any(|other| other == message))
+}
+
+/// Holds `bytes`, in many ways damaged, to what is said above; `chunks`: what is behind a
+/// damaged place can be read on its own.
+fn damage(bytes: &[u8], chunks: bool) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.heaptop");
     std::fs::write(&path, bytes).unwrap();
-    let (sound, end) = told(&path).unwrap();
-    assert_eq!((end.as_str(), sound.len()), ("the target has exited", 49));
+    let (sound, none, end) = told(&path).unwrap();
+    assert_eq!((end.as_str(), none.len(), sound.len()), ("the target has exited", 0, 49));
     let most = 2 * memory(&path);
     let mut random = Random(7);
-    let mut refused = 0;
-    for case in 0..2 * CASES {
-        let mut copy = bytes.to_vec();
-        let what = if case < CASES {
-            copy.truncate(random.below(bytes.len() as u64) as usize);
-            format!("cut at {}", copy.len())
-        } else {
-            let bit = random.below(bytes.len() as u64 * 8) as usize;
-            copy[bit / 8] ^= 1 << (bit % 8);
-            format!("bit {bit} turned over")
-        };
-        std::fs::write(&path, &copy).unwrap();
-        match told(&path) {
-            Ok((messages, end)) => {
-                assert!(sound.starts_with(&messages), "{what}: something false is told");
-                assert!(is_sentence(&end), "{what}: {end}");
-                let whole = messages.len() == sound.len() && end == "the target has exited";
-                assert!(!whole, "{what}: nobody noticed");
+    let (mut refused, mut behind) = (0, 0);
+    for case in 0..3 * CASES {
+        let what = Harm::any(&mut random, case, bytes.len());
+        std::fs::write(&path, what.of(bytes)).unwrap();
+        match (told(&path), what) {
+            (Ok((messages, places, end)), Harm::Bit(bit)) => {
+                assert!(messages == sound, "{what:?}: nothing is lost");
+                assert_eq!(places.len(), 1, "{what:?}");
+                assert_eq!(places[0].missing, Missing::Nothing, "{what:?}");
+                let at = format!("damaged at byte {}: one bit", bit / 8);
+                assert!(places[0].how.contains(&at), "{what:?}: {}", places[0].how);
+                assert!(end.contains("damaged in 1 place"), "{what:?}: {end}");
             }
-            Err(why) => {
-                assert!(is_sentence(&why), "{what}: {why}");
+            (Err(why), Harm::Bit(_)) => panic!("{what:?}: {why}"),
+            (Ok((messages, places, end)), Harm::Cut(_)) => {
+                assert!(sound.starts_with(&messages), "{what:?}: something false is told");
+                assert!(is_sentence(&end) && end.contains("breaks off"), "{what:?}: {end}");
+                let torn = places.iter().all(|place| place.missing == Missing::End);
+                assert!(torn && places.len() <= 1, "{what:?}: {places:?}");
+                assert_eq!(places.len(), usize::from(end.contains("within a chunk")), "{what:?}");
+            }
+            (Ok((messages, places, end)), Harm::Overwritten(..)) => {
+                assert!(is_part(&messages, &sound), "{what:?}: something false is told");
+                assert!(is_sentence(&end) && end.contains("damaged in"), "{what:?}: {end}");
+                assert!(places.iter().all(|place| is_sentence(&place.how)), "{places:?}");
+                assert!(!places.is_empty(), "{what:?}: nobody noticed");
+                behind += usize::from(messages.last() == sound.last() && messages.len() < 49);
+            }
+            (Err(why), _) => {
+                assert!(is_sentence(&why), "{what:?}: {why}");
                 refused += 1;
             }
         }
+        // A session of it costs more than all the rest.
+        if case % 8 > 0 {
+            continue;
+        }
         let taken = memory(&path);
-        assert!(taken <= most, "{what}: {taken} bytes of memory, and {most} are allowed");
+        assert!(taken <= most, "{what:?}: {taken} bytes of memory, and {most} are allowed");
     }
     // Most of it lies in the first chunk, which has the greeting.
     assert!(refused < 2 * CASES, "something is told of some");
+    assert_eq!(behind > CASES / 2, chunks, "{behind} times what is behind it was told");
 }
 
 #[test]
 fn what_an_agent_recorded_is_told_as_far_as_it_is_sound() {
-    damage(&sound());
+    damage(&sound(), true);
 }
 
 #[test]
@@ -247,5 +307,33 @@ fn what_is_sealed_is_told_as_far_as_it_is_sound() {
     heaptop::record::seal(&raw, Some(&sealed), |_| ()).unwrap();
     let [raw_told, sealed_told] = [&raw, &sealed].map(|path| told(path).unwrap());
     assert!(raw_told == sealed_told, "sealing changes nothing that is told");
-    damage(&std::fs::read(&sealed).unwrap());
+    // All of it is one chunk.
+    damage(&std::fs::read(&sealed).unwrap(), false);
+}
+
+#[test]
+fn who_seals_a_damaged_file_keeps_what_is_sound_and_says_what_is_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    let [raw, sealed] = ["raw", "sealed"].map(|name| directory.path().join(name));
+    let mut bytes = sound();
+    let at = bytes.len() / 2;
+    bytes[at..at + 40].fill(0x35);
+    std::fs::write(&raw, &bytes).unwrap();
+    let (messages, places, _) = told(&raw).unwrap();
+    assert!(messages.len() > 30 && places.len() == 1, "{places:?}");
+    let refused = heaptop::record::seal(&raw, None, |_| ()).unwrap_err();
+    assert!(refused.to_string().contains("is left as it is"), "{refused}");
+    assert!(std::fs::read(&raw).unwrap() == bytes);
+    let done = heaptop::record::seal(&raw, Some(&sealed), |_| ()).unwrap();
+    assert!(done.lost && done.trouble == Some(places[0].how.clone()), "{done:?}");
+    let (copied, kept, _) = told(&sealed).unwrap();
+    assert!(copied == messages && kept == places, "{kept:?}");
+    // A bit that was set right is right in the copy, and in its place.
+    let mut bytes = sound();
+    bytes[at] ^= 4;
+    std::fs::write(&raw, &bytes).unwrap();
+    let done = heaptop::record::seal(&raw, None, |_| ()).unwrap();
+    assert!(!done.lost && done.trouble.is_some(), "{done:?}");
+    let (whole, none, end) = told(&raw).unwrap();
+    assert_eq!((whole.len(), none.len(), end.as_str()), (49, 0, "the target has exited"));
 }

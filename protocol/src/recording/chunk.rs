@@ -1,5 +1,6 @@
 //! Header and chunks: bytes in, bytes out.
 
+use super::mend::{mend_header, mend_stored};
 use super::{CHUNK_HEADER, CODED_ANEW, HEADER, MAGIC, MAX_FRAMES, RecordingError, VERSION, ZSTD};
 
 const CHUNK_MAGIC: [u8; 4] = *b"chnk";
@@ -33,7 +34,7 @@ pub fn write_chunk(out: &mut Vec<u8>, codec: u8, shape: u8, frames: usize, store
     true
 }
 
-/// A chunk that is whole and undamaged.
+/// A chunk that is whole and undamaged, or is again.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Chunk<'a> {
     /// Bytes into the file.
@@ -44,6 +45,8 @@ pub struct Chunk<'a> {
     pub shape: u8,
     /// Bytes of its frames.
     pub frames: usize,
+    /// Bytes into the file of a byte of which a bit had turned over, and was set right.
+    pub mended: Option<u64>,
     /// What is stored.
     pub stored: &'a [u8],
 }
@@ -52,12 +55,21 @@ pub struct Chunk<'a> {
 ///
 /// `taken ≤ buffer.len()`; bytes before `taken` were given out; `offset` is the file's
 /// position of `buffer[0]`. It holds no more than what was fed since the last chunk.
+///
+/// Damage: one bit that has turned over is set right by the checksum ([`super::mend`]);
+/// any other is an error, and what comes behind it is found by [`Self::pass`].
 #[derive(Debug, Default)]
 pub struct Reader {
     buffer: Vec<u8>,
     taken: usize,
     offset: u64,
     begun: bool,
+    /// Looking for the next chunk, whose header must be without a fault.
+    seeking: bool,
+    /// Bytes of the chunk in front of which an error was found, if they are known.
+    faulty: Option<usize>,
+    /// A bit was set right at this byte of the file, in what is not given out yet.
+    mended: Option<u64>,
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {
@@ -73,39 +85,81 @@ impl Reader {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole chunk, or `None` when more bytes are needed. After an error there
-    /// is nothing more: every further call gives the same error.
+    /// The next whole chunk, or `None` when more bytes are needed. An error comes with
+    /// every further call, until it is passed.
     // Not an iterator: chunks borrow from the reader.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Chunk<'_>>, RecordingError> {
         if !self.begun {
-            let Some(()) = check_header(&self.buffer)? else { return Ok(None) };
+            let Some(header) = check_header(&self.buffer)? else { return Ok(None) };
             self.begun = true;
+            self.mended = header.mended;
             self.taken = HEADER;
         }
+        if self.seeking && !self.seek() {
+            return Ok(None);
+        }
         let offset = self.offset + self.taken as u64;
-        let rest = &self.buffer[self.taken..];
-        let Some((header, rest)) = rest.split_first_chunk::<CHUNK_HEADER>() else {
+        let Some(header) = self.buffer[self.taken..].first_chunk_mut::<CHUNK_HEADER>() else {
             return Ok(None);
         };
-        if !header.starts_with(&CHUNK_MAGIC) || crc32fast::hash(&header[..20]) != word(header, 20) {
-            return Err(RecordingError::ChunkHeader { offset });
+        if !is_chunk(header) {
+            let Some(at) = mend_header(header, 20, is_chunk) else {
+                return Err(RecordingError::ChunkHeader { offset });
+            };
+            self.mended.get_or_insert(offset + at as u64);
         }
-        let (stored, frames) = (word(header, 8), word(header, 12));
+        let header = *header;
+        let (stored, frames) = (word(&header, 8), word(&header, 12));
         let length = stored.max(frames);
         if length as usize > MAX_FRAMES {
             return Err(RecordingError::TooLong { offset, length });
         }
+        let size = CHUNK_HEADER + stored as usize;
         let (codec, shape) = (header[4], header[5]);
         if codec > ZSTD || shape > CODED_ANEW {
             return Err(RecordingError::Unknown { offset, how: (codec, shape) });
         }
-        let Some(content) = rest.get(..stored as usize) else { return Ok(None) };
-        if crc32fast::hash(content) != word(header, 16) {
-            return Err(RecordingError::Checksum { offset });
+        let from = self.taken + CHUNK_HEADER;
+        let Some(content) = self.buffer.get_mut(from..self.taken + size) else { return Ok(None) };
+        let expected = word(&header, 16);
+        if crc32fast::hash(content) != expected {
+            let Some(at) = mend_stored(content, expected) else {
+                self.faulty = Some(size);
+                return Err(RecordingError::Checksum { offset });
+            };
+            self.mended.get_or_insert(offset + (CHUNK_HEADER + at) as u64);
         }
-        self.taken += CHUNK_HEADER + stored as usize;
-        Ok(Some(Chunk { offset, codec, shape, frames: frames as usize, stored: content }))
+        self.taken += size;
+        let mended = self.mended.take();
+        let stored = &self.buffer[from..from + stored as usize];
+        Ok(Some(Chunk { offset, codec, shape, frames: frames as usize, mended, stored }))
+    }
+
+    /// Gives up what the last error was about: the next chunk is the one behind it or, where
+    /// nobody knows where that would begin, the next whose header is sound.
+    pub fn pass(&mut self) {
+        self.mended = None;
+        if let Some(size) = self.faulty.take() {
+            self.taken += size;
+        } else {
+            // Not the same place again.
+            self.taken = (self.taken + 1).min(self.buffer.len());
+            self.seeking = true;
+        }
+    }
+
+    /// Goes on to the next sound header, or as far as there can be none.
+    fn seek(&mut self) -> bool {
+        let rest = &self.buffer[self.taken..];
+        match rest.windows(CHUNK_HEADER).position(is_chunk_at) {
+            Some(at) => {
+                self.taken += at;
+                self.seeking = false;
+            }
+            None => self.taken += rest.len().saturating_sub(CHUNK_HEADER - 1),
+        }
+        !self.seeking
     }
 
     /// Bytes fed and not yet given out: 0 at a clean end of the file.
@@ -121,21 +175,47 @@ impl Reader {
     }
 }
 
+/// Whether a chunk's header is without a fault.
+fn is_chunk(header: &[u8; CHUNK_HEADER]) -> bool {
+    header.starts_with(&CHUNK_MAGIC) && crc32fast::hash(&header[..20]) == word(header, 20)
+}
+
+fn is_chunk_at(window: &[u8]) -> bool {
+    window.first_chunk().is_some_and(is_chunk)
+}
+
+/// Whether a file that begins so is a recording, or may become one: at most one bit is wrong.
+#[must_use]
+pub fn is_recording(first: &[u8]) -> bool {
+    let wrong: u32 = first.iter().zip(MAGIC).map(|(a, b)| (a ^ b).count_ones()).sum();
+    wrong <= 1
+}
+
+/// A file's header that is right.
+struct Header {
+    /// In which byte a bit was wrong.
+    mended: Option<u64>,
+}
+
 /// `None`: more bytes are needed.
-fn check_header(bytes: &[u8]) -> Result<Option<()>, RecordingError> {
-    let magic = bytes.len().min(MAGIC.len());
-    if bytes[..magic] != MAGIC[..magic] {
+fn check_header(bytes: &[u8]) -> Result<Option<Header>, RecordingError> {
+    if !is_recording(bytes) {
         return Err(RecordingError::Foreign);
     }
     let Some(header) = bytes.first_chunk::<HEADER>() else { return Ok(None) };
-    if crc32fast::hash(&header[..12]) != word(header, 12) {
-        return Err(RecordingError::Header);
+    let is_sound = |header: &[u8; HEADER]| {
+        header.starts_with(&MAGIC) && crc32fast::hash(&header[..12]) == word(header, 12)
+    };
+    let (mut header, mut mended) = (*header, None);
+    if !is_sound(&header) {
+        let at = mend_header(&mut header, 12, is_sound).ok_or(RecordingError::Header)?;
+        mended = Some(at as u64);
     }
     let version = u16::from_le_bytes([header[8], header[9]]);
     if version > VERSION {
         return Err(RecordingError::Newer { version });
     }
-    Ok(Some(()))
+    Ok(Some(Header { mended }))
 }
 
 #[cfg(test)]
@@ -180,6 +260,7 @@ mod tests {
         bytes[HEADER + 8..HEADER + 12].copy_from_slice(&u32::MAX.to_le_bytes());
         let (_, error, _) = read(&bytes, 1000);
         assert_eq!(error, Some(RecordingError::ChunkHeader { offset: HEADER as u64 }));
+        // Not by a single bit: that is set right.
         let sum = crc32fast::hash(&bytes[HEADER..HEADER + 20]);
         bytes[HEADER + 20..HEADER + 24].copy_from_slice(&sum.to_le_bytes());
         let (_, error, _) = read(&bytes, 1000);
@@ -192,8 +273,9 @@ mod tests {
         assert_eq!(read(b"\x9bheapto", 3).1, None, "it may yet become one");
         assert_eq!(read(b"\x7fELF", 4).1, Some(RecordingError::Foreign));
         let mut bytes = file(&[]);
-        bytes[8] = 9;
+        bytes[8] = 6;
         assert_eq!(read(&bytes, 100).1, Some(RecordingError::Header));
+        bytes[8] = 9;
         let sum = crc32fast::hash(&bytes[..12]);
         bytes[12..16].copy_from_slice(&sum.to_le_bytes());
         let error = read(&bytes, 100).1.unwrap();
@@ -233,7 +315,7 @@ mod tests {
         }
 
         #[test]
-        fn a_flipped_bit_never_gives_a_false_chunk(
+        fn a_flipped_bit_is_set_right(
             chunks in proptest::collection::vec(
                 proptest::collection::vec(any::<u8>(), 0..60), 1..4),
             bit in any::<prop::sample::Index>(),
@@ -241,9 +323,60 @@ mod tests {
             let mut bytes = file(&chunks);
             let bit = bit.index(bytes.len() * 8);
             bytes[bit / 8] ^= 1 << (bit % 8);
-            let (got, error, _) = read(&bytes, 50);
-            prop_assert!(error.is_some());
-            prop_assert_eq!(&chunks[..got.len()], &got[..]);
+            let (got, error, pending) = read(&bytes, 50);
+            prop_assert_eq!((got, error, pending), (chunks, None, 0));
+            let mut reader = Reader::default();
+            reader.feed(&bytes);
+            let mut mended = Vec::new();
+            while let Some(chunk) = reader.next().unwrap() {
+                mended.extend(chunk.mended);
+            }
+            prop_assert_eq!(mended, [bit as u64 / 8]);
+        }
+
+        #[test]
+        fn what_is_behind_a_damaged_place_is_found(
+            chunks in proptest::collection::vec(
+                proptest::collection::vec(any::<u8>(), 0..60), 1..9),
+            from in any::<prop::sample::Index>(),
+            junk in proptest::collection::vec(any::<u8>(), 4..90),
+            piece in 1usize..200,
+        ) {
+            let mut bytes = file(&chunks);
+            // Two bits of each byte at least: one would be set right.
+            let from = HEADER + from.index(bytes.len() - HEADER - 3);
+            for (byte, junk) in bytes[from..].iter_mut().zip(&junk) {
+                *byte ^= junk | 3;
+            }
+            let damaged = from..(from + junk.len()).min(bytes.len());
+            let mut at = HEADER;
+            let sound: Vec<_> = chunks
+                .iter()
+                .filter(|chunk| {
+                    let place = at..at + CHUNK_HEADER + chunk.len();
+                    at = place.end;
+                    place.end <= damaged.start || damaged.end <= place.start
+                })
+                .collect();
+            let mut reader = Reader::default();
+            let mut got = Vec::new();
+            let mut errors = 0;
+            for piece in bytes.chunks(piece) {
+                reader.feed(piece);
+                loop {
+                    match reader.next() {
+                        Ok(Some(chunk)) => got.push(chunk.stored.to_vec()),
+                        Ok(None) => break,
+                        Err(error) => {
+                            prop_assert_eq!(reader.next().unwrap_err(), error, "until it is passed");
+                            reader.pass();
+                            errors += 1;
+                        }
+                    }
+                }
+            }
+            prop_assert!(errors > 0);
+            prop_assert_eq!(got.iter().collect::<Vec<_>>(), sound);
         }
     }
 }

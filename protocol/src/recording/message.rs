@@ -85,6 +85,13 @@ pub struct Ended {
     pub target_lives: bool,
 }
 
+/// Here something is missing that could not be read when the file was copied.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct Missing {
+    /// A sentence.
+    pub why: String,
+}
+
 messages! {
     /// In recordings alone. Kinds from 2,000 on.
     InRecording {
@@ -98,5 +105,7 @@ messages! {
         2003 NewConnection(NewConnection),
         /// Last of all.
         2004 Ended(Ended),
+        /// Something is missing.
+        2005 Missing(Missing),
     }
 }

@@ -22,20 +22,24 @@
 //!    taken out and coded by what is likely ([`Learnt`]), which takes half the bytes.
 //!    What comes out is the same to the byte.
 //! 5. **Hostile bytes.** Both lengths are bounded and their checksum is right before
-//!    memory is taken for them; a damaged chunk is an error with its place in the file,
-//!    and the end of what can be read.
+//!    memory is taken for them; a damaged chunk is an error with its place in the file.
+//!    A single bit that has turned over is set right ([`mend`]). Other damage costs the
+//!    chunks up to the next that can be opened without those before it, so whoever codes
+//!    events begins anew now and then.
 //! 6. **Evolution.** A reader refuses a greater [`VERSION`], codec or shape with a
 //!    sentence; new messages are new kinds, which are skipped and counted.
 
 mod chunk;
 mod coder;
 mod events;
+mod mend;
 mod message;
 
-pub use chunk::{Chunk, Reader, write_chunk, write_header};
+pub use chunk::{Chunk, Reader, is_recording, write_chunk, write_header};
 pub use events::{Learnt, NotEvents};
 pub use message::{
-    By, ConnectionLost, Ended, FrameNames, InRecording, Names, NewConnection, Recorded, SymbolName,
+    By, ConnectionLost, Ended, FrameNames, InRecording, Missing, Names, NewConnection, Recorded,
+    SymbolName,
 };
 
 /// The first bytes of every recording. The first is no text, so that no text is one.

@@ -8,7 +8,8 @@ use heaptop_protocol::event::{Alloc, Batch, Cause, Dealloc, Event, Moment, Promo
 use heaptop_protocol::ids::{BlockId, ModuleId, StackId, ThreadId};
 use heaptop_protocol::message::*;
 use heaptop_protocol::recording::{
-    By, ConnectionLost, Ended, FrameNames, InRecording, Names, NewConnection, Recorded, SymbolName,
+    By, ConnectionLost, Ended, FrameNames, InRecording, Missing, Names, NewConnection, Recorded,
+    SymbolName,
 };
 use heaptop_protocol::totals::{StackInUse, StackTotals, Total, Totals};
 
@@ -219,5 +220,6 @@ pub fn in_recording() -> Vec<InRecording> {
         ConnectionLost { why: "the agent closed the connection".into() }.into(),
         NewConnection {}.into(),
         Ended { how: "the target has exited".into(), target_lives: false }.into(),
+        Missing { why: "a chunk's checksum did not match".into() }.into(),
     ]
 }

@@ -248,6 +248,8 @@ fn what_is_damaged_is_heard_as_far_as_it_is_sound() {
     assert!(session.status().unwrap().samples > 0);
     let Connection::Ended(how) = session.connection() else { panic!("it has an end") };
     assert!(how.starts_with("the trace is sound up to here: at byte "), "{how}");
+    assert_eq!(session.damage().len(), 1);
+    assert!(session.damage()[0].how.starts_with("at byte "), "{:?}", session.damage());
     let session = heard(told(&sample("pr23-wide-530v023-begin.ctf")));
     let Connection::Ended(how) = session.connection() else { panic!("it has an end") };
     assert!(how.starts_with("nothing of the trace is sound: at byte 623"), "{how}");

@@ -3,6 +3,7 @@
 
 mod agree;
 mod columns;
+mod damaged;
 mod demo;
 mod exact;
 mod followed;

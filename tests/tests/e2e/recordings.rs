@@ -40,6 +40,7 @@ pub fn told(path: &Path) -> (Told, Session, String) {
                 continue;
             }
             SourceEvent::Connection(state) => panic!("{state:?}"),
+            SourceEvent::Damage(damage) => panic!("{damage:?}"),
         });
     }
     (told, session, end.expect("the last thing is the end"))
@@ -335,6 +336,45 @@ fn a_full_disk_ends_a_recording_with_a_sentence() {
     let ended = record(Path::new("/dev/full"), 1 << 30);
     assert_eq!(ended.status.code(), Some(2));
     assert!(ended.stderr.contains("the disk is full"), "{}", ended.stderr);
+}
+
+#[test]
+fn no_file_is_replaced_without_being_told_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.heaptop");
+    std::fs::write(&path, "not to be lost").unwrap();
+    let sockets = heaptop_tests::target::socket_directory();
+    let mark = directory.path().join("started");
+    let record = |more: &[&str]| {
+        // A program with an agent, and a sign that it was started.
+        let script = format!(
+            "touch {}; exec {} 0",
+            mark.display(),
+            binaries::path("fixture-exits").display()
+        );
+        let file = path.to_str().unwrap();
+        let arguments = [&["record", "-o", file][..], more, &["--", "sh", "-c", &script]].concat();
+        Run::of("heaptop", &arguments).directory(sockets.path()).to_end()
+    };
+    let refused = record(&[]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(refused.stderr.contains("a.heaptop exists: name another file"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--force"), "{}", refused.stderr);
+    assert!(!mark.exists(), "the program was started all the same");
+    assert_eq!(std::fs::read(&path).unwrap(), b"not to be lost");
+    // One of several files is found before its turn comes.
+    let seventh = directory.path().join("a.7.heaptop");
+    std::fs::write(&seventh, "not to be lost").unwrap();
+    let refused = record(&["--rotate-time", "1h"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(refused.stderr.contains("a.7.heaptop exists"), "{}", refused.stderr);
+    let replaced = record(&["--force"]);
+    assert!(mark.exists(), "{}", replaced.stderr);
+    // An empty file holds nothing.
+    std::fs::write(&path, "").unwrap();
+    std::fs::remove_file(&mark).unwrap();
+    record(&[]);
+    assert!(mark.exists());
 }
 
 #[test]

@@ -128,6 +128,7 @@ fuzz_target!(
                     SourceEvent::Message(message) => Input::Agent(message),
                     SourceEvent::UnknownMessage { .. } => Input::UnknownMessage,
                     SourceEvent::Names(names) => Input::Names(names),
+                    SourceEvent::Damage(damage) => Input::Damage(damage),
                     SourceEvent::Connection(State::Ended(how)) => {
                         end = Some(how);
                         continue;

@@ -55,14 +55,16 @@ impl Source {
         self.len() == 0
     }
 
-    /// The place of the selected line among those that are shown.
+    /// The place of the selected line among those that are shown; the last one where the
+    /// file ends before it.
     #[must_use]
     pub fn at(&self) -> usize {
-        match (&self.text, &self.lines) {
+        let at = match (&self.text, &self.lines) {
             (Some(Ok(_)), _) => (self.line.max(1) - 1) as usize,
             (_, Some(lines)) => lines.partition_point(|line| line.number < self.line),
             (_, None) => 0,
-        }
+        };
+        at.min(self.len().saturating_sub(1))
     }
 
     /// The figures of a line.

@@ -146,7 +146,7 @@ impl Summary {
             clock_bytes: status.map(|s| s.at.clock),
             curve: match session.track() {
                 Track::Allocations => Vec::new(),
-                _ => session.history().iter().map(|p| (p.time_ns, p.in_use_bytes)).collect(),
+                _ => curve(session),
             },
             track: session.track(),
             now_ns: session.now_ns(),
@@ -154,6 +154,22 @@ impl Summary {
             when: When::Now,
         }
     }
+}
+
+/// In use over time. The curve has one point a second or fewer: that the highest moment is in
+/// it as well keeps it from contradicting the peak beside it.
+fn curve(session: &Session) -> Vec<(u64, f64)> {
+    let points = session.history().iter();
+    let mut curve: Vec<_> = points.map(|point| (point.time_ns, point.in_use_bytes)).collect();
+    let told = session.peak().and_then(|peak| Some((peak.time_ns, peak.in_use.point()?)));
+    let now = session.in_use().point().map(|now| (session.now_ns(), now));
+    for (time_ns, value) in told.into_iter().chain(now) {
+        let at = curve.partition_point(|point| point.0 <= time_ns);
+        if at > 0 {
+            curve.insert(at, (time_ns, value));
+        }
+    }
+    curve
 }
 
 /// The highest moment. The agent tells of it more seldom than of what is in use,

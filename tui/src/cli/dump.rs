@@ -30,7 +30,7 @@ impl Dump {
             return trace(&self.file, input);
         }
         match record::dump(&self.file, &mut io::stdout().lock()) {
-            Ok(_) => Ok(()),
+            Ok(damage) => super::sound(&self.file.to_string_lossy(), &damage),
             Err(record::DumpError::File(error)) => Err(unusable(error)),
             Err(record::DumpError::Print(error)) => Err(error.into()),
         }

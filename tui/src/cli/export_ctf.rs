@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Failure, say};
 use crate::ctf::{self, Reader};
+use crate::session::{Damage, Missing};
 use crate::source::file;
 
 /// Writes the file's events, or says what they need.
@@ -17,11 +18,12 @@ pub(super) fn run(path: &Path, output: Option<&Path>) -> Result<(), Failure> {
             "where shall the trace go? -o FILE, or -o - for standard output".into(),
         ));
     };
-    let (left_out, written) = traced(path, output)?;
+    let (left_out, damage, written) = traced(path, output)?;
     if !left_out.is_empty() {
         say(&format!("left out: {}", left_out.join("; ")));
     }
-    written
+    written?;
+    super::sound(&path.to_string_lossy(), &damage)
 }
 
 /// Writes the events of the file at `path` into a new one: what could not be held, or a
@@ -31,13 +33,15 @@ pub(crate) fn write_trace(path: &Path, output: &Path) -> Result<Vec<String>, Str
         Failure::Failed(sentence) | Failure::Usage(sentence) => sentence,
         other => format!("{} cannot be written: {other:?}", output.display()),
     };
-    let (left_out, written) = traced(path, output).map_err(sentence)?;
+    let (mut left_out, damage, written) = traced(path, output).map_err(sentence)?;
     written.map_err(sentence)?;
+    let missing = damage.into_iter().filter(|damage| damage.missing != Missing::Nothing);
+    left_out.extend(missing.map(|damage| damage.how));
     Ok(left_out)
 }
 
-/// What was left out, and whether all else was written.
-type Traced = (Vec<String>, Result<(), Failure>);
+/// What was left out, where the file is damaged, and whether all else was written.
+type Traced = (Vec<String>, Vec<Damage>, Result<(), Failure>);
 
 fn traced(path: &Path, output: &Path) -> Result<Traced, Failure> {
     let (input, first, _) = file::sniff(path).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -53,7 +57,7 @@ fn traced(path: &Path, output: &Path) -> Result<Traced, Failure> {
         Err(ctf::ExportError::Write(error)) => Err(error),
     })?;
     let told = told.map_err(|why| unusable(path, &why))?;
-    Ok((left_out(&told.lost), Ok(())))
+    Ok((left_out(&told.lost), told.damage, Ok(())))
 }
 
 fn trace(path: &Path, input: impl Read, output: &Path) -> Result<Traced, Failure> {
@@ -71,7 +75,7 @@ fn trace(path: &Path, input: impl Read, output: &Path) -> Result<Traced, Failure
             Err(unusable(path, &format!("{error}; what is sound before it was written")))
         }
     };
-    Ok((left_out(&converted.lost), written))
+    Ok((left_out(&converted.lost), Vec::new(), written))
 }
 
 fn unusable(path: &Path, why: &str) -> Failure {

@@ -39,7 +39,8 @@ pub(super) fn run(export: &Export, picture: Picture) -> Result<(), Failure> {
     };
     let shown = Shown { request, table: None, recording: None };
     let bytes = shown.bytes(format).map_err(Failure::Usage)?;
-    write(export.output.as_deref(), &shown, format, &bytes)
+    write(export.output.as_deref(), &shown, format, &bytes)?;
+    super::sound(&export.source, session.damage())
 }
 
 fn write(

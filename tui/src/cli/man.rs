@@ -175,7 +175,10 @@ fn ends() -> Roff {
     for (status, says) in [
         ("0", "Done."),
         ("1", "The target failed."),
-        ("2", "Usage, or input that cannot be used: a sentence on standard error says which."),
+        (
+            "2",
+            "Usage, input that cannot be used, or a file of which a part is damaged: what could be read is printed or written, and a sentence on standard error says what could not.",
+        ),
         ("128 + n", "Ended by signal n."),
     ] {
         roff.control("TP", []);

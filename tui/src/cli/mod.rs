@@ -1,8 +1,9 @@
 //! The command line: what is asked, and how it ends.
 //!
-//! Exit codes: 0 done, 1 the target failed, 2 usage or unusable input (a demo that
-//! cannot be shown as well), with one sentence on standard error. After a signal, 128 and its number. A broken pipe
-//! ends quietly.
+//! Exit codes: 0 done, 1 the target failed, 2 usage, unusable input (a demo that cannot be
+//! shown as well), or a file of which a part is damaged: what could be read is printed or
+//! written then. With one sentence on standard error. After a signal, 128 and its number. A
+//! broken pipe ends quietly.
 
 mod config;
 mod dump;
@@ -33,13 +34,13 @@ use heaptop_protocol::estimate::Interval;
 use crate::config::Coloured;
 use crate::proof::{self, Plan, ProofError};
 use crate::query::filter;
-use crate::session::Session;
+use crate::session::{Damage, Missing, Session};
 use crate::size;
 use crate::source::Link;
 use crate::source::demo::Demo;
 use crate::source::discover::survey;
 use crate::source::wanted::Wanted;
-use crate::terminal::{self, Begin, Ended, Setup};
+use crate::terminal::{self, Begin, Ended, Left, Setup};
 use crate::view::text;
 use crate::view::theme::Palette;
 
@@ -200,7 +201,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Export(export)) => return export.run(),
         Some(Command::Report(report)) => return report.run(),
         Some(Command::Attach { target }) if !terminal => {
-            return report::plain(&load::load(target)?);
+            return report::plain(target, &load::load(target)?);
         }
         Some(Command::Open(open)) if !terminal => return open.plain(),
         Some(Command::Demo { prove: true, interval, runs, seed }) => {
@@ -258,7 +259,7 @@ fn choose(setup: Setup) -> Result<(), Failure> {
     match &survey.targets[..] {
         // With one target there is nothing to ask.
         [found] => attach(&found.target.socket, None, setup),
-        _ => shown(terminal::run(Begin::Choice(survey), setup)),
+        _ => shown(terminal::run(Begin::Choice(survey), setup)).map(drop),
     }
 }
 
@@ -291,20 +292,39 @@ fn demo(setup: Setup) -> Result<(), Failure> {
 
 fn attach(socket: &Path, demo: Option<Demo>, setup: Setup) -> Result<(), Failure> {
     let link = Link::open(socket).map_err(|error| Failure::Usage(error.to_string()))?;
-    shown(terminal::run(Begin::Target(link, demo), setup))
+    shown(terminal::run(Begin::Target(link, demo), setup)).map(drop)
 }
 
-/// How a screen ended, and what was recorded until then.
-fn shown(ended: anyhow::Result<(Ended, Vec<String>)>) -> Result<(), Failure> {
-    let (ended, said) = ended.map_err(|error| Failure::Failed(format!("{error:#}")))?;
+/// How a screen ended, and what was recorded until then; where what was shown is damaged.
+fn shown(left: anyhow::Result<Left>) -> Result<Vec<Damage>, Failure> {
+    let Left { ended, said, damage } =
+        left.map_err(|error| Failure::Failed(format!("{error:#}")))?;
     for sentence in &said {
         say(sentence);
     }
     match ended {
-        Ended::Quit => Ok(()),
+        Ended::Quit => Ok(damage),
         Ended::Signal(number) => Err(Failure::Signal(number)),
         Ended::TerminalGone => Err(Failure::Signal(signal_hook::consts::SIGHUP)),
     }
+}
+
+/// What is to be said of a file that is damaged, once all of it that could be read is told.
+fn sound(name: &str, damage: &[Damage]) -> Result<(), Failure> {
+    let lost = |damage: &&Damage| damage.missing != Missing::Nothing;
+    let Some(first) = damage.iter().find(lost).or(damage.first()) else { return Ok(()) };
+    let more = match damage.len() {
+        1 => String::new(),
+        n => format!(" (and {} more)", n - 1),
+    };
+    if damage.iter().any(|damage| lost(&damage)) {
+        return Err(Failure::Usage(format!(
+            "{name}: {}{more}; what could be read of it is given",
+            first.how
+        )));
+    }
+    say(&format!("{name}: {}{more}", first.how));
+    Ok(())
 }
 
 /// Whether a filter says something in a session; else where it does not.

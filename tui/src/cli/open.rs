@@ -19,11 +19,12 @@ pub(super) struct Open {
 impl Open {
     /// Where there is no terminal for a screen.
     pub(super) fn plain(&self) -> Result<(), Failure> {
-        report::plain(&load::file(&self.file)?)
+        report::plain(&self.file.to_string_lossy(), &load::file(&self.file)?)
     }
 
     pub(super) fn run(&self, setup: Setup) -> Result<(), Failure> {
         let tell = file::open(&self.file).map_err(|error| Failure::Usage(error.to_string()))?;
-        shown(terminal::run(Begin::File(tell, self.file.clone()), setup))
+        let damage = shown(terminal::run(Begin::File(tell, self.file.clone()), setup))?;
+        super::sound(&self.file.to_string_lossy(), &damage)
     }
 }

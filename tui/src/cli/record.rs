@@ -32,10 +32,13 @@ const PROGRESS: Duration = Duration::from_millis(500);
 /// written, and holds the names of functions.
 #[derive(Debug, Args)]
 pub(super) struct Record {
-    /// The file. One that exists is replaced. Without it: NAME-PID-DATE.heaptop in the
-    /// working directory, the date in UTC, and none is ever replaced.
+    /// The file, which must not be there yet. Without it: NAME-PID-DATE.heaptop in the
+    /// working directory, the date in UTC.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Replace the file if it is there.
+    #[arg(short, long, requires = "output")]
+    force: bool,
     /// End after so long: 90s, 5m, 1h.
     #[arg(long, value_name = "TIME", value_parser = time)]
     duration: Option<Duration>,
@@ -96,6 +99,7 @@ impl Record {
     fn plan(&self) -> Plan {
         Plan {
             output: self.output.clone(),
+            replace: self.force,
             duration: self.duration,
             rotate_bytes: self.rotate_size,
             rotate_time: self.rotate_time,
@@ -105,15 +109,17 @@ impl Record {
 
     /// Records. The code is the child's, where there is one.
     pub(super) fn run(&self) -> Result<(), Failure> {
+        let plan = self.plan();
+        plan.check().map_err(|error| Failure::Usage(error.to_string()))?;
         let came = signals()?;
         if !self.command.is_empty() {
-            return self.run_command(&came);
+            return self.run_command(&plan, &came);
         }
         let target = self.target.as_deref().unwrap_or_default();
         let socket = Wanted::from(target).socket().map_err(Failure::Usage)?;
         let link = Link::open(&socket).map_err(|error| Failure::Usage(error.to_string()))?;
         let mut shown = Shown::new();
-        let summary = record::run(link, &self.plan(), |bytes, events, lost| {
+        let summary = record::run(link, &plan, |bytes, events, lost| {
             shown.show(bytes, events, lost);
             came.load(SeqCst) != 0
         });
@@ -123,7 +129,7 @@ impl Record {
         summary.how.map(drop).map_err(|error| Failure::Failed(error.to_string()))
     }
 
-    fn run_command(&self, came: &AtomicUsize) -> Result<(), Failure> {
+    fn run_command(&self, plan: &Plan, came: &AtomicUsize) -> Result<(), Failure> {
         let [program, arguments @ ..] = self.command.as_slice() else { return Ok(()) };
         let mut child = Command::new(program).args(arguments).spawn().map_err(|e| {
             Failure::Usage(format!("cannot start {}: {e}", program.to_string_lossy()))
@@ -152,7 +158,7 @@ impl Record {
             std::thread::sleep(LOOK);
         };
         // The terminal is the child's, so no progress is shown.
-        let summary = record::run(link, &self.plan(), |_, _, _| {
+        let summary = record::run(link, plan, |_, _, _| {
             pass_on(came, &child);
             false
         });

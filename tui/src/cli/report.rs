@@ -188,12 +188,13 @@ impl Report {
                 .then(|| session.hello().map(|hello| Memory::read(hello.pid)))
                 .flatten(),
         };
-        print(&session, &asked, self.format)
+        print(&session, &asked, self.format)?;
+        super::sound(&self.source, session.damage())
     }
 }
 
 /// What the first screen would show, where there is no terminal for it.
-pub(super) fn plain(session: &Session) -> Result<(), Failure> {
+pub(super) fn plain(source: &str, session: &Session) -> Result<(), Failure> {
     let asked = Asked {
         view: View::Callsites,
         metric: Metric::InUseBytes,
@@ -205,7 +206,8 @@ pub(super) fn plain(session: &Session) -> Result<(), Failure> {
         limit: None,
         memory: None,
     };
-    print(session, &asked, Format::Text)
+    print(session, &asked, Format::Text)?;
+    super::sound(source, session.damage())
 }
 
 fn print(session: &Session, asked: &Asked, format: Format) -> Result<(), Failure> {

@@ -38,12 +38,14 @@ impl Seal {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
         let sealed = sealed.map_err(|error| match error {
-            SealError::File(error) => Failure::Usage(error.to_string()),
+            error @ (SealError::File(_) | SealError::Damaged(..) | SealError::There(_)) => {
+                Failure::Usage(error.to_string())
+            }
             error => Failure::Failed(error.to_string()),
         })?;
         let bytes = |bytes: u64| format::bytes(bytes as f64, 3, Rounding::Nearest);
-        if let Some(trouble) = sealed.trouble {
-            say(&trouble);
+        if let Some(trouble) = &sealed.trouble {
+            say(trouble);
         }
         say(&format!(
             "sealed {}: {} instead of {}",
@@ -51,6 +53,7 @@ impl Seal {
             bytes(sealed.after),
             bytes(sealed.before)
         ));
-        Ok(())
+        // What is wrong was said.
+        if sealed.lost { Err(Failure::Status(2)) } else { Ok(()) }
     }
 }

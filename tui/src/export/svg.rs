@@ -1,18 +1,19 @@
 //! Stacks to a flamegraph.
 //!
-//! Inferno draws; three things are done here because it gets them wrong.
+//! Inferno draws; four things are done here because it gets them wrong.
 //! **Names**: `;` would split a frame, control characters make invalid XML, a
 //! number at the end would be read as a count. **Order**: it sorts whole lines,
 //! in which `a b;…` comes between `a` and `a;…` and tears frame `a` in two; so
 //! stacks are sorted here, frame by frame, and drawn in the order given, which
 //! is what its flame-chart mode does. **Counts**: it counts in whole numbers and
 //! wraps on overflow; so weights are rounded at their running sums, which keeps
-//! every frame within one unit of the truth, and totals are bounded.
+//! every frame within one unit of the truth, and totals are bounded. **Cuts**: its script
+//! cuts a text that is too long in the midst of a character; half of one is taken away.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use inferno::flamegraph::{self, Direction, Options};
+use inferno::flamegraph::{self, Direction, Options, TextTruncateDirection};
 
 use super::prune;
 use crate::query::Label;
@@ -20,6 +21,9 @@ use crate::view::text;
 
 /// Totals up to here are exact in `f64`, and far from wrapping in `u64`.
 const LARGEST_TOTAL: f64 = 9e15;
+
+/// Where inferno's script cuts texts.
+const CUTS: [&str; 2] = ["txt.substring(0, substringLength)", "txt.substring(0, x)"];
 
 /// Why there is no picture.
 #[derive(Debug)]
@@ -77,6 +81,8 @@ pub fn svg(
     options.hash = true;
     options.deterministic = true;
     options.flame_chart = true;
+    // What a name begins with says more than the end of the place behind it.
+    options.text_truncate_direction = TextTruncateDirection::Right;
     if shape.icicle {
         options.direction = Direction::Inverted;
     }
@@ -85,7 +91,20 @@ pub fn svg(
     let mut out = Vec::new();
     flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut out)
         .map_err(ExportError::Drawing)?;
-    Ok(out)
+    Ok(whole_characters(out))
+}
+
+/// What the picture's script has cut ends with a whole character.
+fn whole_characters(svg: Vec<u8>) -> Vec<u8> {
+    match String::from_utf8(svg) {
+        Ok(mut text) => {
+            for cut in CUTS {
+                text = text.replace(cut, &format!("{cut}.replace(/[\\uD800-\\uDBFF]$/, \"\")"));
+            }
+            text.into_bytes()
+        }
+        Err(error) => error.into_bytes(),
+    }
 }
 
 /// As [`folded`], with the weight before in front of the one now. Callstacks that weigh

@@ -124,6 +124,17 @@ fn hostile_names_are_data() {
     read(&svg(&stacks, "<&\x07>", "--> ]]>", "bytes", Shape::default()).unwrap());
 }
 
+/// Two halves of a character are no text: `tests/browser` looks at what it is for.
+#[test]
+fn no_text_is_cut_in_the_midst_of_a_character() {
+    let picture = svg(&[stack(&["a"], 5.0)], "t", "s", "bytes", Shape::default()).unwrap();
+    let picture = String::from_utf8(picture).unwrap();
+    for cut in CUTS {
+        assert_eq!(picture.matches(cut).count(), 1, "inferno's script is another: {cut}");
+        assert!(picture.contains(&format!("{cut}.replace(/[\\uD800-\\uDBFF]$/, \"\")")));
+    }
+}
+
 #[test]
 fn the_same_stacks_make_the_same_picture() {
     let mut stacks = vec![stack(&["a", "b"], 5.0), stack(&["a", "c"], 3.0), stack(&["d"], 2.0)];

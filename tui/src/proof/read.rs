@@ -46,7 +46,8 @@ pub(super) fn session(socket: &Path, patience: Duration) -> Result<Session, Stri
                 session.apply(Input::Names(names));
             }
             SourceEvent::Connection(State::Lost(why) | State::Ended(why)) => return Err(why),
-            SourceEvent::Connection(State::Connecting | State::Connected) => {}
+            SourceEvent::Connection(State::Connecting | State::Connected)
+            | SourceEvent::Damage(_) => {}
         }
         let frames = session.take_wanted_frames();
         if !frames.is_empty() {

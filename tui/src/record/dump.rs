@@ -10,6 +10,7 @@ use heaptop_protocol::message::FromAgent;
 use heaptop_protocol::recording::InRecording;
 use rustc_hash::FxHashMap;
 
+use crate::session::Damage;
 use crate::session::names::Symbol;
 use crate::source::file::{self, FileError};
 use crate::source::{SourceEvent, State};
@@ -61,10 +62,10 @@ fn at(at: Moment) -> String {
     format!("{:>14.6} s  G {:>14}", at.time_ns as f64 / 1e9, at.clock)
 }
 
-/// Writes all of `path` to `out`; how it ended, as a sentence.
+/// Writes all of `path` to `out`; where it is damaged.
 ///
 /// Names come late in a recording: the file is read twice, first for them alone.
-pub fn dump(path: &Path, out: &mut impl Write) -> Result<String, DumpError> {
+pub fn dump(path: &Path, out: &mut impl Write) -> Result<Vec<Damage>, DumpError> {
     let mut known = Known::default();
     let mut room = MOST_NAMES_BYTES;
     for event in file::open(path).map_err(DumpError::File)? {
@@ -80,7 +81,7 @@ pub fn dump(path: &Path, out: &mut impl Write) -> Result<String, DumpError> {
         }
     }
     let mut out = io::BufWriter::new(out);
-    let mut how = String::new();
+    let (mut how, mut damages) = (String::new(), Vec::new());
     let mut teller = file::recording(path).map_err(DumpError::File)?;
     if let Some(about) = teller.recorded() {
         said(&mut out, &InRecording::Recorded(about.clone())).map_err(DumpError::Print)?;
@@ -98,6 +99,10 @@ pub fn dump(path: &Path, out: &mut impl Write) -> Result<String, DumpError> {
                 writeln!(out, "names of {} frames", names.len()).map_err(DumpError::Print)?;
             }
             SourceEvent::Connection(State::Ended(sentence)) => how = sentence,
+            SourceEvent::Damage(damage) => {
+                writeln!(out, "damaged: {}", text::clean(&damage.how)).map_err(DumpError::Print)?;
+                damages.push(damage);
+            }
             SourceEvent::Connection(state) => {
                 writeln!(out, "connection {}", text::clean(&format!("{state:?}")))
                     .map_err(DumpError::Print)?;
@@ -106,7 +111,7 @@ pub fn dump(path: &Path, out: &mut impl Write) -> Result<String, DumpError> {
     }
     writeln!(out, "end: {}", text::clean(&how)).map_err(DumpError::Print)?;
     out.flush().map_err(DumpError::Print)?;
-    Ok(how)
+    Ok(damages)
 }
 
 fn said(out: &mut impl Write, said: &InRecording) -> io::Result<()> {

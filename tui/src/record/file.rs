@@ -48,7 +48,11 @@ impl std::fmt::Display for RecordError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Create { path, error } if error.kind() == ErrorKind::AlreadyExists => {
-                write!(f, "{} exists: name another file with -o", path.display())
+                write!(
+                    f,
+                    "{} exists: name another file with -o, or have it replaced with --force",
+                    path.display()
+                )
             }
             Self::Create { path, error } => {
                 write!(f, "cannot record into {}: {error}", path.display())
@@ -76,6 +80,11 @@ impl std::fmt::Display for RecordError {
 
 impl std::error::Error for RecordError {}
 
+/// Whether what is at `path` may be written to, since nothing would be replaced.
+pub(super) fn loses_nothing(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|there| !there.is_file() || there.len() == 0)
+}
+
 /// See the module.
 pub(super) struct Output {
     file: File,
@@ -90,13 +99,14 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Makes the file; one that exists is replaced only where `replace` says so.
+    /// Makes the file; one that exists and has something in it is replaced only where
+    /// `replace` says so. Pipes and devices are written to.
     pub(super) fn create(path: &Path, replace: bool, packer: Packer) -> Result<Self, RecordError> {
         let failed = |error| RecordError::Create { path: path.into(), error };
         let mut options = OpenOptions::new();
         // A recording says much of its program. A fifo that nobody reads is not waited at.
         options.write(true).mode(0o600).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-        if replace {
+        if replace || loses_nothing(path) {
             options.create(true).truncate(false);
         } else {
             options.create_new(true);

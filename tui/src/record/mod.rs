@@ -99,8 +99,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Records what comes over `link` into `path`, which is replaced if `replace` says
-    /// so. `part` is the number of the file among several, or 0. When it ends by
+    /// Records what comes over `link` into `path`; a file that is there is replaced if
+    /// `replace` says so. `part` is the number of the file among several, or 0. When it ends by
     /// itself, `over` is called.
     pub fn start(
         link: Link,

@@ -10,6 +10,11 @@ use zstd::bulk::{Compressor, Decompressor};
 const LEVEL: i32 = 12;
 /// What is worth the effort when there is time.
 const SEAL_LEVEL: i32 = 19;
+/// After so many chunks, what was learnt is forgotten: then or at the next time is where a
+/// file can be read on behind a damaged place.
+const CHUNKS: u32 = 64;
+/// And after so many bytes of frames.
+const BYTES: usize = 4 << 20;
 /// Bytes of the lengths in front of a coded chunk.
 const LENGTHS: usize = 8;
 
@@ -18,7 +23,8 @@ pub(crate) struct Packer {
     /// `None`: not to be had, and chunks are stored as they are.
     compressor: Option<Compressor<'static>>,
     learnt: Box<Learnt>,
-    anew: bool,
+    /// Chunks and bytes of frames since it began anew.
+    since: (u32, usize),
     stored: Vec<u8>,
 }
 
@@ -35,11 +41,15 @@ impl Packer {
 
     fn with(level: i32) -> Self {
         let compressor = Compressor::new(level).ok();
-        Self { compressor, learnt: Box::default(), anew: true, stored: Vec::new() }
+        Self { compressor, learnt: Box::default(), since: (0, 0), stored: Vec::new() }
     }
 
     /// Appends a chunk of whole `frames`, at most [`MAX_FRAMES`] bytes of them, to `out`.
     pub(crate) fn pack(&mut self, frames: &[u8], out: &mut Vec<u8>) {
+        let (chunks, bytes) = self.since;
+        if chunks >= CHUNKS || bytes >= BYTES {
+            self.forget();
+        }
         let (skeleton, events) = self.learnt.encode(frames);
         let packed = self.compressor.as_mut().and_then(|c| c.compress(&skeleton).ok());
         // What grows by compression is stored as it is.
@@ -52,14 +62,18 @@ impl Packer {
         self.stored.extend((packed.len() as u32).to_le_bytes());
         self.stored.extend(packed);
         self.stored.extend(events);
-        let shape = if self.anew { CODED_ANEW } else { CODED };
-        self.anew = false;
+        let shape = if self.since.0 == 0 { CODED_ANEW } else { CODED };
+        self.since = (self.since.0 + 1, self.since.1 + frames.len());
         if !recording::write_chunk(out, how, shape, frames.len(), &self.stored) {
             // Hardly ever: events that cost more in code than as they were.
             let written = recording::write_chunk(out, RAW, PLAIN, frames.len(), frames);
             debug_assert!(written, "chunks are cut before they are too long");
-            (*self.learnt, self.anew) = (Learnt::default(), true);
+            self.forget();
         }
+    }
+
+    fn forget(&mut self) {
+        (*self.learnt, self.since) = (Learnt::default(), (0, 0));
     }
 }
 
@@ -73,6 +87,16 @@ pub(crate) struct Unpacker {
 }
 
 impl Unpacker {
+    /// Whether a chunk can be opened without those that came before it, where they are lost.
+    pub(crate) fn can_open(&self, chunk: &Chunk<'_>) -> bool {
+        self.learnt.is_some() || chunk.shape != CODED
+    }
+
+    /// Chunks are missing: what was learnt is not what comes next was coded by.
+    pub(crate) fn forget(&mut self) {
+        self.learnt = None;
+    }
+
     /// Appends the frames of `chunk` to `out`: at most as many bytes as it promises.
     pub(crate) fn unpack(
         &mut self,
@@ -175,6 +199,36 @@ mod tests {
         packer.pack(&noise, &mut file);
         assert!(file.len() < 6000, "{}", file.len());
         assert_eq!(opened(&file), Ok([even, noise].concat()));
+    }
+
+    /// What is behind a lost chunk is opened again from the next one that begins anew.
+    #[test]
+    fn now_and_then_it_begins_anew() {
+        let mut packer = Packer::live();
+        let (mut file, mut shapes) = (Vec::new(), Vec::new());
+        write_header(&mut file);
+        let small = [1u8; 40];
+        let mut frames = Vec::new();
+        assert!(frame::write(&mut frames, 999, |out| out.extend_from_slice(&small)));
+        for _ in 0..=2 * CHUNKS {
+            packer.pack(&frames, &mut file);
+        }
+        let mut large = Vec::new();
+        while large.len() < BYTES / 8 {
+            large.extend_from_slice(&frames);
+        }
+        for _ in 0..9 {
+            packer.pack(&large, &mut file);
+        }
+        let mut reader = Reader::default();
+        reader.feed(&file);
+        while let Some(chunk) = reader.next().unwrap() {
+            shapes.push(chunk.shape);
+        }
+        let anew: Vec<usize> = (0..shapes.len()).filter(|at| shapes[*at] == CODED_ANEW).collect();
+        let chunks = CHUNKS as usize;
+        // The last after 4 MiB.
+        assert_eq!(anew, [0, chunks, 2 * chunks, 2 * chunks + 9], "{anew:?}");
     }
 
     #[test]

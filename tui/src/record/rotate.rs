@@ -2,10 +2,12 @@
 //! is over, a signal comes, or the target ends.
 
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use super::file::loses_nothing;
 use super::{How, RecordError, Recording, bytes};
 use crate::calendar::Utc;
 use crate::source::{Link, Target};
@@ -21,6 +23,8 @@ const OVERLAP: Duration = Duration::from_secs(10);
 pub struct Plan {
     /// The file; `None`: named after the target.
     pub output: Option<PathBuf>,
+    /// Files that are there are replaced.
+    pub replace: bool,
     /// For so long.
     pub duration: Option<Duration>,
     /// The next file begins when one has so many bytes.
@@ -32,6 +36,19 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether the file, or one of several, would replace one that is there: known before
+    /// anything is started, and not when its turn comes.
+    pub fn check(&self) -> Result<(), RecordError> {
+        let Some(base) = self.output.as_deref().filter(|_| !self.replace) else { return Ok(()) };
+        let there = if self.rotates() {
+            one_of(base)
+        } else {
+            Some(base.to_owned()).filter(|path| path.exists() && !loses_nothing(path))
+        };
+        let exists = |path| RecordError::Create { path, error: ErrorKind::AlreadyExists.into() };
+        there.map_or(Ok(()), |path| Err(exists(path)))
+    }
+
     fn rotates(&self) -> bool {
         self.rotate_bytes.is_some() || self.rotate_time.is_some()
     }
@@ -80,6 +97,29 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// A file that has a number of `path`'s, from an earlier recording.
+fn one_of(path: &Path) -> Option<PathBuf> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let listed = std::fs::read_dir(directory.unwrap_or(Path::new("."))).ok()?;
+    let name =
+        |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+    let (stem, extension) = (name(path.file_stem()), name(path.extension()));
+    let is_one = |there: &str| {
+        let rest = there.strip_prefix(&*stem)?.strip_prefix('.')?;
+        let rest = if extension.is_empty() {
+            rest
+        } else {
+            rest.strip_suffix(&*extension)?.strip_suffix('.')?
+        };
+        (!rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit())).then_some(())
+    };
+    let names = listed.flatten().map(|entry| entry.file_name());
+    let mut found: Vec<_> =
+        names.filter(|name| is_one(&name.to_string_lossy()).is_some()).collect();
+    found.sort();
+    found.into_iter().map(|name| path.with_file_name(name)).find(|path| !loses_nothing(path))
+}
+
 /// Records from `link` on. `ends` is asked all the time whether to end, and told the
 /// bytes, events and lost events so far.
 pub fn run(
@@ -91,7 +131,7 @@ pub fn run(
     let socket = socket.clone();
     let base =
         plan.output.clone().unwrap_or_else(|| default_name(&hello.name, pid, SystemTime::now()));
-    let replace = plan.output.is_some();
+    let replace = plan.replace;
     let mut number = u32::from(plan.rotates());
     let mut total = Sum::default();
     let mut kept = vec![numbered(&base, number)];
@@ -190,5 +230,21 @@ mod tests {
         assert_eq!(numbered(path, 0), path);
         assert_eq!(numbered(path, 12), Path::new("/tmp/a.12.heaptop"));
         assert_eq!(numbered(Path::new("a"), 1), Path::new("a.1"));
+    }
+
+    #[test]
+    fn files_of_an_earlier_recording_are_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        for other in ["a.heaptop", "a.x.heaptop", "a..heaptop", "ab.1.heaptop", "a.1.ctf"] {
+            std::fs::write(path(other), "not to be lost").unwrap();
+        }
+        std::fs::write(path("a.2.heaptop"), "").unwrap();
+        assert_eq!(one_of(&path("a.heaptop")), None);
+        std::fs::write(path("a.12.heaptop"), "not to be lost").unwrap();
+        assert_eq!(one_of(&path("a.heaptop")), Some(path("a.12.heaptop")));
+        assert_eq!(one_of(&path("b")), None);
+        std::fs::write(path("b.3"), "not to be lost").unwrap();
+        assert_eq!(one_of(&path("b")), Some(path("b.3")));
     }
 }

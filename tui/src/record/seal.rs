@@ -9,12 +9,12 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use heaptop_protocol::frame;
-use heaptop_protocol::recording::{By, InRecording, Recorded};
-use rustix::fs::{FlockOperation, flock};
+use heaptop_protocol::recording::{By, InRecording, Missing as Lacks, Recorded};
 
-use super::file::{Output, RecordError};
+use super::file::{Output, RecordError, loses_nothing};
 use super::packing::Packer;
 use super::tee::{names, recorded};
+use crate::session::Missing;
 use crate::source::file::{self, FileError};
 use crate::source::recording::{Said, Teller};
 
@@ -29,6 +29,8 @@ pub enum SealError {
     Damaged(PathBuf, String),
     /// The new one cannot be written.
     Record(RecordError),
+    /// There is something already where it should go.
+    There(PathBuf),
     /// It cannot take its place.
     Replace {
         /// Where.
@@ -52,6 +54,9 @@ impl std::fmt::Display for SealError {
                 "{} is left as it is, since {why}: seal what is sound into another file with -o",
                 path.display()
             ),
+            Self::There(path) => {
+                write!(f, "{} exists: move it away or choose another name", path.display())
+            }
             Self::Record(error) => error.fmt(f),
             Self::Replace { path, error } => {
                 write!(f, "cannot write {}: {error}; what was there is unchanged", path.display())
@@ -69,8 +74,10 @@ pub struct Sealed {
     pub before: u64,
     /// Bytes now.
     pub after: u64,
-    /// What was wrong with the file, and was left out: a sentence.
+    /// What was wrong with the file: a sentence.
     pub trouble: Option<String>,
+    /// Whether something was left out that should have been in between.
+    pub lost: bool,
 }
 
 /// Seals `path` into `output`, or in its place. `progress` is told the percentage.
@@ -82,8 +89,13 @@ pub fn seal(
     // What cannot be opened is not sealed.
     let about = file::recording(path).map_err(SealError::File)?.recorded().cloned();
     let mut teller = file::frames(path).map_err(SealError::File)?;
-    if output.is_none() && is_busy(path) {
+    if output.is_none() && file::is_busy(path) {
         return Err(SealError::Busy(path.into()));
+    }
+    // What is renamed takes the place of devices too.
+    let is_empty = |there: &Path| there.is_file() && loses_nothing(there);
+    if let Some(there) = output.filter(|there| there.exists() && !is_empty(there)) {
+        return Err(SealError::There(there.into()));
     }
     let target = output.unwrap_or(path);
     let mut unfinished = target.as_os_str().to_owned();
@@ -91,13 +103,11 @@ pub fn seal(
     let unfinished = PathBuf::from(unfinished);
     let written = copy(&mut teller, about, &unfinished, &mut progress);
     let (after, trouble) = match written {
-        Ok((_, Some(Trouble::Damaged(why)))) if output.is_none() => {
+        Ok((_, Some(Trouble::Lost(why)))) if output.is_none() => {
             let _ = std::fs::remove_file(&unfinished);
             return Err(SealError::Damaged(path.into(), why));
         }
-        Ok((after, trouble)) => {
-            (after, trouble.map(|(Trouble::Damaged(why) | Trouble::NoEnd(why))| why))
-        }
+        Ok((after, trouble)) => (after, trouble),
         Err(error) => {
             let _ = std::fs::remove_file(&unfinished);
             return Err(SealError::Record(error));
@@ -115,21 +125,21 @@ pub fn seal(
         let _ = std::fs::remove_file(&unfinished);
         return Err(SealError::Replace { path: target.into(), error });
     }
-    Ok(Sealed { before: teller.bytes_read(), after, trouble })
+    let lost = matches!(trouble, Some(Trouble::Lost(_)));
+    let trouble = trouble.map(|trouble| match trouble {
+        Trouble::Lost(why) | Trouble::Mended(why) | Trouble::NoEnd(why) => why,
+    });
+    Ok(Sealed { before: teller.bytes_read(), after, trouble, lost })
 }
 
 /// What is wrong with a file.
 enum Trouble {
-    /// There may be more behind this.
-    Damaged(String),
+    /// Something cannot be read.
+    Lost(String),
+    /// Nothing is lost.
+    Mended(String),
     /// It breaks off.
     NoEnd(String),
-}
-
-/// Whether a recorder or an agent is at work on the file.
-fn is_busy(path: &Path) -> bool {
-    std::fs::File::open(path)
-        .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
 }
 
 /// Copies all frames, and puts names behind them where there were none.
@@ -152,7 +162,7 @@ fn copy(
             Ok(Some(said)) => said,
             Ok(None) => break,
             Err(why) => {
-                trouble = Some(Trouble::Damaged(why));
+                trouble = Some(Trouble::Lost(why));
                 break;
             }
         };
@@ -170,6 +180,18 @@ fn copy(
             Said::Recorder(InRecording::Recorded(_)) => {}
             Said::Recorder(InRecording::Ended(end)) => ended = Some(end),
             Said::Recorder(said) => output.put(|out| said.write(out))?,
+            Said::Damage(damage) => match (damage.missing, &trouble) {
+                (Missing::Between, _) => {
+                    let lacks = InRecording::from(Lacks { why: damage.how.clone() });
+                    output.put(|out| lacks.write(out))?;
+                    if !matches!(trouble, Some(Trouble::Lost(_))) {
+                        trouble = Some(Trouble::Lost(damage.how));
+                    }
+                }
+                (Missing::Nothing, None) => trouble = Some(Trouble::Mended(damage.how)),
+                // It is told how the file ends.
+                (Missing::Nothing | Missing::End, _) => {}
+            },
         }
         while let Some(found) = finder.as_mut().and_then(crate::source::recording::Finder::found) {
             let found = InRecording::from(names(found));

@@ -162,7 +162,8 @@ impl Tee {
                 let said = InRecording::from(names(named));
                 self.output.put(|out| said.write(out))?;
             }
-            SourceEvent::Connection(State::Connecting) => {}
+            // A target is no file that could be damaged.
+            SourceEvent::Connection(State::Connecting) | SourceEvent::Damage(_) => {}
             SourceEvent::Connection(State::Connected) => {
                 if !std::mem::replace(&mut self.connected, true) {
                     let back = InRecording::from(NewConnection {});

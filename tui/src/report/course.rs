@@ -31,9 +31,9 @@ pub fn course(session: &Session, asked: &Asked) -> Report {
             vec![
                 Cell::Text(name),
                 Cell::Text(kind.into()),
-                Cell::Number(Some(from_ns)),
-                Cell::Number(to_ns),
-                Cell::Number(Some(clock)),
+                Cell::Time(Some(from_ns)),
+                Cell::Time(to_ns),
+                Cell::Bytes(clock),
             ]
         })
         .collect();

@@ -2,7 +2,8 @@
 //!
 //! Of a figure there are four columns: `in_use_bytes`, `in_use_bytes_low`,
 //! `in_use_bytes_high`, `in_use_bytes_samples`; empty where that is not known. Text is
-//! always quoted. The sum is in no row: it can be told from none.
+//! always quoted. The sum is in no row: it can be told from none. Nor has damage of a file a
+//! place: the program says it on standard error, and by its exit code.
 
 use super::json::ends;
 use super::{Cell, Report, View};
@@ -34,9 +35,10 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
                 }
                 Cell::Text(text) => fields.push(quoted(text)),
                 Cell::Part(share) => fields.push(number(Some(*share))),
-                Cell::Number(whole) => {
+                Cell::Number(whole) | Cell::Time(whole) => {
                     fields.push(whole.map_or_else(String::new, |n| n.to_string()));
                 }
+                Cell::Bytes(bytes) => fields.push(bytes.to_string()),
                 Cell::Mark(is, _) => fields.push(is.to_string()),
                 figure => {
                     let ends = ends(figure);
@@ -55,11 +57,14 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
+/// Columns whose ids end in a unit, and in which no estimates stand.
+const WHOLE: [&str; 4] = ["share_of_root", "from_ns", "to_ns", "clock_bytes"];
+
 /// Whether figures stand in a column.
 fn is_figure(report: &Report, at: usize) -> bool {
     // Columns have cells of one kind: ids that end in a unit.
     let id = report.columns[at].id;
-    id != "share_of_root"
+    !WHOLE.contains(&id)
         && ["_bytes", "_objects", "_per_second", "_share", "_ns"].iter().any(|u| id.ends_with(u))
 }
 

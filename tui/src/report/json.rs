@@ -8,12 +8,15 @@
 //!   "when": {"kind": "at", "at_ns": 90000000000},
 //!   "span": {"from_ns": 1000000000, "to_ns": 120000000000},
 //!   "lost": {"births": 0, "stacks": 0, "events": 0, "thinned": 0},
-//!   "unattributed": null, "filter": "", "ended": null,
+//!   "unattributed": null, "filter": "", "ended": null, "damage": [],
 //!   "rows": [{"function": "fill_cache", "location": "orders/src/cache.rs:88",
 //!             "in_use_bytes": {"value": 2048, "low": 1900, "high": 2200, "samples": 9}}],
 //!   "total": {}, "rows_in_all": 1, "notes": []
 //! }
 //! ```
+//!
+//! `damage` has a sentence for each place where the file is damaged: figures may lack what
+//! stood there.
 //!
 //! A figure is an object of `value`, `low`, `high` (its 95 % interval) and `samples`
 //! (sampled blocks behind it; null where nothing was left to chance), or null where nothing is known. Without a
@@ -82,6 +85,7 @@ fn value(report: &Report) -> Value {
         })),
         "filter": h.filter,
         "ended": h.ended,
+        "damage": h.damage,
         "rows": report.rows.iter().map(row).collect::<Vec<_>>(),
         "total": report.total.as_ref().map(row),
         "rows_in_all": report.len,
@@ -94,7 +98,8 @@ fn figure(cell: &Cell) -> Value {
         Cell::Function(label, _) => json!(&*label.function),
         Cell::Text(text) => json!(text),
         Cell::Part(share) => json!(share),
-        Cell::Number(number) => json!(number),
+        Cell::Number(number) | Cell::Time(number) => json!(number),
+        Cell::Bytes(bytes) => json!(bytes),
         Cell::Mark(is, _) => json!(is),
         figure => ends(figure).map_or(Value::Null, Ends::json),
     }

@@ -109,6 +109,10 @@ pub enum Cell {
     Followed(Followed),
     /// Growth in bytes.
     Change(Change),
+    /// A time since the target's start, in nanoseconds.
+    Time(Option<u64>),
+    /// Bytes without error.
+    Bytes(u64),
     /// A number without error.
     Number(Option<u64>),
     /// Something that is so, or is not: its word where it is.
@@ -132,6 +136,8 @@ pub struct Report {
     pub len: usize,
     /// What else must be known, a sentence each.
     pub notes: Vec<String>,
+    /// Id of the column that rows are ordered by; empty where that is not asked.
+    pub sorted: &'static str,
 }
 
 /// What a report is about.
@@ -165,4 +171,6 @@ pub struct Heading {
     pub unattributed: Option<(Estimate, Estimate)>,
     /// How the target or the file ended, if it did.
     pub ended: Option<String>,
+    /// Where the file is damaged, a sentence each.
+    pub damage: Vec<String>,
 }

@@ -109,7 +109,20 @@ fn text_is_aligned_and_fits() {
     for line in usual.lines().skip(2).filter(|line| !line.starts_with("left out")) {
         assert!(crate::view::text::width(line) <= 80, "{line}");
     }
-    assert!(usual.contains("left out for want of room: objects, dies young"), "{usual}");
+    assert!(usual.contains("left out for want of room: objects, mean life, dies young"), "{usual}");
+    // Where it is stays, with its line, and so does what rows are ordered by.
+    for width in [80, 100, 130] {
+        let out = printed(&made(&f.session, &asked(View::Callsites, When::At(15 * S))), width);
+        assert!(out.contains("auth.rs:41") && out.contains("cache.rs:88"), "{out}");
+        let metric = Metric::AllocatedObjects;
+        let by = Asked { metric, ..asked(View::Callsites, When::At(15 * S)) };
+        let report = made(&f.session, &by);
+        let out = printed(&report, width);
+        let at = report.columns.iter().position(|c| c.id == "allocated_objects").unwrap();
+        let Cell::Estimate(estimate, unit) = &report.rows[0][at] else { panic!("{report:?}") };
+        let cell = crate::view::format::estimate(estimate, *unit).to_string();
+        assert!(out.contains(&cell), "{cell} in {out}");
+    }
     let narrow = printed(&made(&f.session, &asked(View::Callsites, When::Now)), 10);
     assert!(narrow.contains("parse"), "{narrow}");
     let before = printed(&made(&f.session, &asked(View::Callsites, When::At(0))), 100);
@@ -162,6 +175,53 @@ fn every_view_in_every_format_at_any_time() {
     let nobody = Session::new();
     assert!(
         printed(&made(&nobody, &asked(View::Leaks, When::At(3))), 80).contains("nothing is known")
+    );
+}
+
+#[test]
+fn phases_and_marks_have_times_that_can_be_read_and_raw_ones_for_programs() {
+    let mut f = orders();
+    f.time_ns = 61 * S;
+    let at = f.now();
+    f.say(heaptop_protocol::message::Phase { at, name: "warm up".into() });
+    f.pass(95.0);
+    let at = f.now();
+    f.say(heaptop_protocol::message::Mark { at, label: "deploy 17".into() });
+    let report = made(&f.session, &asked(View::Course, When::Now));
+    let out = printed(&report, 100);
+    let line = |name: &str| out.lines().find(|line| line.starts_with(name)).expect("it has a row");
+    assert!(line("warm up").contains("1 min 1 s"), "{out}");
+    assert!(line("deploy 17").contains("2 min 36 s"), "{out}");
+    assert!(!out.contains("000000"), "nobody reads nanoseconds: {out}");
+    let json = json_of(&report);
+    assert_eq!(json["rows"][0]["from_ns"], 61 * S);
+    assert!(json["rows"][0]["clock_bytes"].is_u64());
+    let mut csv = Vec::new();
+    csv::write(&report, &mut csv).unwrap();
+    let csv = String::from_utf8(csv).unwrap();
+    assert!(csv.starts_with("name,kind,from_ns,to_ns,clock_bytes\r\n"), "{csv}");
+    assert!(csv.contains(&format!("\"warm up\",\"phase\",{},", 61 * S)), "{csv}");
+}
+
+#[test]
+fn a_damaged_file_is_said_to_be_in_every_format_that_can() {
+    let mut f = orders();
+    let damage = |at: u32| crate::session::Damage {
+        how: format!("damaged at byte {at}"),
+        missing: crate::session::Missing::Between,
+    };
+    for at in 0..7 {
+        f.session.apply(crate::session::Input::Damage(damage(at)));
+    }
+    let report = made(&f.session, &asked(View::Callsites, When::Now));
+    let out = printed(&report, 100);
+    assert!(out.contains("\ndamaged: damaged at byte 0\n"), "{out}");
+    assert!(out.contains("\ndamaged: and in 2 more places\n"), "{out}");
+    let json = json_of(&report);
+    assert_eq!(json["damage"].as_array().unwrap().len(), 7);
+    assert_eq!(
+        json_of(&made(&orders().session, &asked(View::Callsites, When::Now)))["damage"],
+        serde_json::json!([])
     );
 }
 

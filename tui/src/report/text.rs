@@ -3,7 +3,7 @@
 use super::{Cell, Heading, Report};
 use crate::calendar::Utc;
 use crate::query::When;
-use crate::view::format::{self, Unit};
+use crate::view::format::{self, Rounding, Unit};
 use crate::view::text;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -12,17 +12,39 @@ use std::io::{self, Write};
 pub const WIDTH: usize = 100;
 /// The name's column is never narrower.
 const NARROWEST: usize = 20;
-/// A place takes no more than this.
+/// A place takes no more than this,
 const LOCATION: usize = 32;
-/// What is left out where there is no room for all, first things first.
-const LEAST: [&str; 7] = [
+/// and as much as its file and line, but no more than this, while anything is left out for it.
+const FILE: usize = 24;
+/// Damaged places that are named.
+const DAMAGES: usize = 5;
+/// What is left out where there is no room for all, first things first. Where something is
+/// comes last: a name without it may be anybody's.
+const LEAST: [&str; 24] = [
     "allocated_objects",
+    "mean_lifetime_ns",
     "short_lived_share",
-    "location",
+    "old_objects",
+    "born_1_bytes",
+    "born_2_bytes",
+    "born_3_bytes",
+    "born_4_bytes",
+    "born_5_bytes",
+    "born_6_bytes",
+    "born_7_bytes",
+    "born_before_bytes",
+    "tid",
     "in_use_objects",
+    "freed_elsewhere_share",
+    "freed_elsewhere_bytes",
     "allocated_bytes_per_second",
-    "median_lifetime_ns",
     "promoted_share",
+    "median_lifetime_ns",
+    "median_age_ns",
+    "allocated_bytes",
+    "cum_in_use_bytes",
+    "promoted_bytes",
+    "location",
 ];
 
 /// Writes it, `width` columns wide as far as that can be.
@@ -45,10 +67,19 @@ pub fn write(report: &Report, width: usize, out: &mut dyn Write) -> io::Result<(
         cells.max(text::width(title(at))).min(most)
     };
     let mut widths: Vec<usize> = (0..report.columns.len()).map(widest).collect();
-    let rest = |columns: &[usize]| columns.iter().skip(1).map(|&at| widths[at] + 2).sum::<usize>();
+    let widest_place = place.map_or(0, |place| widths[place]);
+    if let Some(place) = place {
+        let file = |row: &Vec<String>| text::width(row[place].rsplit('/').next().unwrap_or(""));
+        // With a sign for what is left out in front of it.
+        widths[place] = cells.iter().map(|row| file(row) + 2).max().unwrap_or(0).min(FILE);
+        widths[place] = widths[place].min(widest_place);
+    }
+    let rest = |columns: &[usize], widths: &[usize]| {
+        columns.iter().skip(1).map(|&at| widths[at] + 2).sum::<usize>()
+    };
     let mut left_out = Vec::new();
-    for least in LEAST {
-        if rest(&columns) + NARROWEST.min(widths[0]) <= width {
+    for least in LEAST.into_iter().filter(|least| *least != report.sorted) {
+        if rest(&columns, &widths) + NARROWEST.min(widths[0]) <= width {
             break;
         }
         columns.retain(|&at| {
@@ -59,7 +90,11 @@ pub fn write(report: &Report, width: usize, out: &mut dyn Write) -> io::Result<(
             kept
         });
     }
-    widths[0] = widths[0].min(width.saturating_sub(rest(&columns)).max(NARROWEST));
+    widths[0] = widths[0].min(width.saturating_sub(rest(&columns, &widths)).max(NARROWEST));
+    let left = width.saturating_sub(rest(&columns, &widths) + widths[0]);
+    if let Some(place) = place {
+        widths[place] = (widths[place] + left).min(widest_place);
+    }
     let line = |of: &dyn Fn(usize) -> String| {
         let mut line = String::new();
         for &at in &columns {
@@ -126,6 +161,8 @@ fn cell(cell: &Cell) -> String {
         Cell::Lifetime(lifetime) => format::lifetime(lifetime).to_string(),
         Cell::Change(change) => format::change(*change).to_string(),
         Cell::Followed(mean) => format::mean_life(mean).to_string(),
+        Cell::Time(ns) => ns.map_or_else(|| format::UNKNOWN.to_owned(), elapsed),
+        Cell::Bytes(bytes) => format::bytes(*bytes as f64, 3, Rounding::Nearest),
         Cell::Number(number) => {
             number.map_or_else(|| format::UNKNOWN.to_owned(), |number| number.to_string())
         }
@@ -181,6 +218,12 @@ fn heading(heading: &Heading) -> Vec<String> {
     }
     if !heading.filter.is_empty() {
         lines.push(format!("filter: {}", text::clean(&heading.filter)));
+    }
+    for how in heading.damage.iter().take(DAMAGES) {
+        lines.push(format!("damaged: {}", text::clean(how)));
+    }
+    if heading.damage.len() > DAMAGES {
+        lines.push(format!("damaged: and in {} more places", heading.damage.len() - DAMAGES));
     }
     if let Some(how) = &heading.ended {
         lines.push(format!("ended: {}", text::clean(how)));

@@ -96,6 +96,7 @@ fn heading(session: &Session, asked: &Asked) -> Heading {
             Connection::Ended(how) | Connection::Lost(how) => Some(how.clone()),
             Connection::Connecting | Connection::Connected => None,
         },
+        damage: session.damage().iter().map(|damage| damage.how.clone()).collect(),
     }
 }
 
@@ -116,7 +117,26 @@ pub(super) fn made(
             "the filter is of single blocks: what was over before {from}, when heaptop came, is in no figure"
         ));
     }
-    Report { view: asked.view, heading, columns, rows, total, len, notes }
+    Report { view: asked.view, heading, columns, rows, total, len, notes, sorted: "" }
+}
+
+/// A column of the screen, as reports call it; empty where they have none.
+const fn id(column: query::Column) -> &'static str {
+    use query::Column;
+    match column {
+        Column::InUseBytes => "in_use_bytes",
+        Column::InUseObjects => "in_use_objects",
+        Column::AllocatedBytes => "allocated_bytes",
+        Column::AllocatedObjects => "allocated_objects",
+        Column::AllocatedRate => "allocated_bytes_per_second",
+        Column::Promoted => "promoted_share",
+        Column::ShortLived => "short_lived_share",
+        Column::Lifetime => "median_lifetime_ns",
+        Column::MeanLifetime => "mean_lifetime_ns",
+        Column::Cum => "cum_in_use_bytes",
+        Column::Growth => "growth_bytes",
+        Column::Callsite | Column::ObjectRate | Column::Trend => "",
+    }
 }
 
 fn question(asked: &Asked) -> query::Question {
@@ -196,6 +216,7 @@ pub fn as_shown(session: &Session, asked: &Asked, question: &query::Question) ->
     let rows = table.rows.iter().map(|row| cells(names(&row.label), &row.figures)).collect();
     let total = cells(sum(), &table.total);
     let mut report = made(session, asked, columns, rows, Some(total), table.len);
+    report.sorted = id(question.sort);
     let blocks = asked.group.by() != By::Group;
     if let (Some((from, _)), true, false) = (session.span(), blocks, ranged) {
         let (from, [_, many]) = (super::text::elapsed(from), asked.group.names());
@@ -227,7 +248,7 @@ fn peak(session: &Session, asked: &Asked) -> Report {
     let rows = table.rows.iter().filter(|row| there(&row.figures));
     let rows = rows.map(|row| cells(names(&row.label), &row.figures)).collect();
     let total = cells(sum(), &table.total);
-    made(session, asked, columns, rows, Some(total), table.len)
+    Report { sorted: id(sort), ..made(session, asked, columns, rows, Some(total), table.len) }
 }
 
 fn promotion(session: &Session, asked: &Asked) -> Report {

@@ -30,6 +30,7 @@ pub mod callsite;
 mod classes;
 mod clock;
 pub mod course;
+mod damage;
 pub mod estimate;
 pub mod figures;
 #[cfg(test)]
@@ -61,6 +62,7 @@ use blocks::{Blocks, Shown};
 use book::Book;
 use clock::Clock;
 use course::Course;
+pub use damage::{Damage, Missing};
 use figures::Estimate;
 use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::event::{Event, Moment};
@@ -96,6 +98,8 @@ pub enum Input {
     Names(Vec<names::Named>),
     /// The connection's state changed.
     Connection(Connection),
+    /// The file that tells all this is damaged here.
+    Damage(Damage),
 }
 
 /// The state of the connection to the target.
@@ -217,6 +221,7 @@ pub struct Session {
     reallocs: reallocs::Reallocs,
     dropped: u64,
     unknown: u64,
+    damage: Vec<Damage>,
 }
 
 impl Default for Session {
@@ -266,6 +271,7 @@ impl Session {
             reallocs: reallocs::Reallocs::default(),
             dropped: 0,
             unknown: 0,
+            damage: Vec::new(),
         }
     }
 
@@ -282,6 +288,10 @@ impl Session {
                 true
             }
             Input::Names(names) => self.book.rename(names.into_iter()),
+            Input::Damage(damage) => {
+                self.harmed(&damage);
+                true
+            }
             Input::Connection(connection) => {
                 let clean = |s: &str| sane::text(s).into_owned();
                 let before = std::mem::replace(
@@ -386,6 +396,7 @@ impl Session {
             revision: self.revision,
             connection: self.connection.clone(),
             log: std::mem::take(&mut self.log),
+            damage: std::mem::take(&mut self.damage),
             notices: {
                 let own = hello.notices.iter().take(MOST_NOTICES).map(|n| clean(n));
                 own.chain(known::tracks_less(hello.track).map(str::to_owned)).collect()

@@ -5,7 +5,8 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use heaptop_protocol::recording;
+use heaptop_protocol::recording::is_recording;
+use rustix::fs::{FlockOperation, flock};
 
 use super::recording::{Names, Teller};
 use super::tell::Tell;
@@ -84,12 +85,6 @@ pub fn open(path: &Path) -> Result<Box<dyn Tell>, FileError> {
     Err(FileError::Foreign(path.into()))
 }
 
-/// Whether a file that begins so is a recording, or the beginning of one.
-fn is_recording(first: &[u8]) -> bool {
-    let magic = first.len().min(recording::MAGIC.len());
-    first[..magic] == recording::MAGIC[..magic]
-}
-
 /// The same for what is to be a recording of heaptop, without looking for names.
 pub(crate) fn recording(path: &Path) -> Result<Teller, FileError> {
     let (file, first, bytes) = sniff(path)?;
@@ -103,6 +98,11 @@ pub(crate) fn recording(path: &Path) -> Result<Teller, FileError> {
 pub(crate) fn frames(path: &Path) -> Result<Teller, FileError> {
     let (file, _, bytes) = sniff(path)?;
     Ok(Teller::unread(path, file, bytes, Names::Leave))
+}
+
+/// Whether somebody is writing a recording; `false` where there are no locks.
+pub(crate) fn is_busy(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
 }
 
 /// A file from its beginning, its first bytes, and how many it has.
@@ -134,6 +134,7 @@ pub(crate) fn sniff(path: &Path) -> Result<Sniffed, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heaptop_protocol::recording::{MAGIC, write_header};
 
     fn sentence(path: &Path) -> String {
         open(path).err().expect("it cannot be told").to_string()
@@ -149,11 +150,11 @@ mod tests {
         assert!(sentence(&path).contains("is empty"), "{}", sentence(&path));
         std::fs::write(&path, b"\x7fELF and so on").unwrap();
         assert!(sentence(&path).contains("neither a recording of heaptop"));
-        std::fs::write(&path, &recording::MAGIC[..5]).unwrap();
+        std::fs::write(&path, &MAGIC[..5]).unwrap();
         assert!(sentence(&path).contains("breaks off"), "{}", sentence(&path));
         let mut newer = Vec::new();
-        recording::write_header(&mut newer);
-        newer[8] = 2;
+        write_header(&mut newer);
+        newer[8] = 6;
         std::fs::write(&path, &newer).unwrap();
         assert!(sentence(&path).contains("header is damaged"), "{}", sentence(&path));
     }

@@ -46,7 +46,7 @@ pub use link::{Link, Target};
 use heaptop_protocol::message::FromAgent;
 
 use crate::session::names::Named;
-use crate::session::{self, Connection};
+use crate::session::{self, Connection, Damage};
 
 /// What comes from a target and about it.
 #[derive(Debug)]
@@ -67,6 +67,8 @@ pub enum SourceEvent {
     Connection(State),
     /// Names that were asked for.
     Names(Vec<Named>),
+    /// A file is damaged here.
+    Damage(Damage),
 }
 
 impl From<SourceEvent> for session::Input {
@@ -75,6 +77,7 @@ impl From<SourceEvent> for session::Input {
             SourceEvent::Message(message) => Self::Agent(message),
             SourceEvent::UnknownMessage { .. } => Self::UnknownMessage,
             SourceEvent::Names(names) => Self::Names(names),
+            SourceEvent::Damage(damage) => Self::Damage(damage),
             SourceEvent::Connection(state) => Self::Connection(match state {
                 State::Connecting => Connection::Connecting,
                 State::Connected => Connection::Connected,

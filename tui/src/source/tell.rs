@@ -5,8 +5,9 @@
 //! screens and reports know nothing of formats.
 //!
 //! A file is hostile: it may be cut, damaged, or no such file at all. What is sound is
-//! told; **the last item is always [`State::Ended`](super::State::Ended)**, with a
-//! sentence that says where the file ends and, if it ends before its time, where and
+//! told, also what comes behind a damaged place as far as the format allows it, and each such
+//! place is told as [`Damage`](super::SourceEvent::Damage) where it stands. **The last item is always [`State::Ended`](super::State::Ended)**, with a
+//! sentence that says how the file ends and, if it ends before its time, where and
 //! why. After that there is nothing more.
 
 use super::SourceEvent;

@@ -22,7 +22,7 @@ use crate::app::keys::Action;
 use crate::app::settings::Settings;
 use crate::app::{App, Effect, Message, Options, outcome};
 use crate::export::{self, Format, Shown};
-use crate::session::{Connection, Session};
+use crate::session::{Connection, Damage, Session};
 use crate::source::demo::Demo;
 use crate::source::discover::Survey;
 use crate::source::inbox::{Event, Inbox};
@@ -87,9 +87,19 @@ pub enum Begin {
     File(Box<dyn Tell>, PathBuf),
 }
 
-/// Shows it until the user leaves, and restores the terminal. What is to be said of
-/// recordings comes with it, in sentences.
-pub fn run(begin: Begin, setup: Setup) -> anyhow::Result<(Ended, Vec<String>)> {
+/// What is to be said once the screen is left.
+#[derive(Debug)]
+pub struct Left {
+    /// How it was.
+    pub ended: Ended,
+    /// What was recorded, in sentences.
+    pub said: Vec<String>,
+    /// Where the file that was shown was found to be damaged until then.
+    pub damage: Vec<Damage>,
+}
+
+/// Shows it until the user leaves, and restores the terminal.
+pub fn run(begin: Begin, setup: Setup) -> anyhow::Result<Left> {
     let mut live = Live::new(setup);
     match begin {
         Begin::Target(link, demo) => live.attach(Opened { link, demo }),
@@ -102,7 +112,9 @@ pub fn run(begin: Begin, setup: Setup) -> anyhow::Result<(Ended, Vec<String>)> {
     live.app.tell(std::mem::take(&mut live.setup.said));
     let outlet = Arc::clone(&live.outlet);
     let ended = run_ui(&outlet, &mut live).context("the terminal cannot be used")?;
-    Ok((ended, live.end()))
+    live.see_damage();
+    let damage = std::mem::take(&mut live.damage);
+    Ok(Left { ended, said: live.end(), damage })
 }
 
 /// Where it comes from.
@@ -133,6 +145,8 @@ struct Live {
     outlet: Arc<Outlet>,
     choosing: Choosing,
     demo: Option<Demo>,
+    /// Where a file that was shown is damaged.
+    damage: Vec<Damage>,
     /// Recorders of targets that were left: each says what was recorded, and ends.
     ending: Vec<JoinHandle<()>>,
     /// When the system was asked last for what it knows of the target's memory.
@@ -161,6 +175,7 @@ impl Live {
             choosing: Choosing::new(&outlet),
             outlet,
             demo: None,
+            damage: Vec::new(),
             ending: Vec::new(),
             asked_system: None,
             asked: None,
@@ -192,8 +207,10 @@ impl Live {
         // Before what fed the screen until now is let go, and its inbox with it.
         self.outlet.lead_to(inbox);
         let before = std::mem::replace(&mut self.feed, feed);
-        if let Feed::Target { recorder, .. } = before {
-            self.end_recorder(recorder);
+        match before {
+            Feed::Target { recorder, .. } => self.end_recorder(recorder),
+            Feed::File(_) => self.see_damage(),
+            Feed::Nothing => {}
         }
         self.session = Session::new();
         self.app = self.setup.app(new);
@@ -203,6 +220,11 @@ impl Live {
         self.silence = Silence::from(Instant::now());
         (self.asked_system, self.asked, self.pane) = (None, None, None);
         self.app.update(Message::Resize(self.size.0, self.size.1), &self.session);
+    }
+
+    /// Keeps what was found of a file that is left.
+    fn see_damage(&mut self) {
+        self.damage.extend_from_slice(self.session.damage());
     }
 
     /// Ends what is recorded of a target that is left, which may take a moment.

@@ -46,7 +46,7 @@ use std::time::{Duration, Instant};
 use crate::source::SourceEvent;
 use crate::source::inbox::{Event, Signal};
 use input::Listeners;
-pub use live::{Begin, Setup, run};
+pub use live::{Begin, Left, Setup, run};
 pub use outlet::Outlet;
 use screen::Screen;
 pub use usable::usable;

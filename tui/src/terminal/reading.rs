@@ -66,6 +66,6 @@ fn size(event: &SourceEvent) -> usize {
         SourceEvent::Message(FromAgent::Events(batch)) => BYTES + EVENT * Batch::len(batch),
         SourceEvent::Message(_) | SourceEvent::UnknownMessage { .. } => BYTES,
         SourceEvent::Names(names) => BYTES + EVENT * names.len(),
-        SourceEvent::Connection(_) => 0,
+        SourceEvent::Connection(_) | SourceEvent::Damage(_) => 0,
     }
 }

@@ -1,19 +1,25 @@
-//! Keys, mouse, pastes, sizes and news at random: nothing panics, what is selected is
-//! there, and a filter that is taken away leaves the totals that there were.
+//! Keys, mouse, pastes, sizes, configurations, answers and news at random: nothing panics,
+//! what is selected is there, and a filter that is taken away leaves the totals that there
+//! were.
 //!
-//! `tests/keys SECONDS` runs it for longer; a failure names the seed and the step.
+//! `tests/keys SECONDS SEED` runs it for longer, from another seed on; a failure names the
+//! seed and the step.
 
 use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::testing::{drawn, orders};
-use super::theme::Theme;
+use super::theme::{Depth, Theme};
+use crate::app::source::Text;
 use crate::app::targets::{Candidate, Look};
-use crate::app::{App, Message, Options, Screen};
+use crate::app::{App, Effect, Message, Options, Screen};
+use crate::config;
+use crate::query::Figures;
 use crate::session::figures::Estimate;
 use crate::session::fixture::Fixture;
-use crate::session::{Connection, Input};
+use crate::session::{Connection, Damage, Input, Missing};
+use heaptop_protocol::message::{Dropped, Losses, Mark, Phase, Sampling};
 
 /// How long it runs, unless the environment says so.
 const SECONDS: u64 = 10;
@@ -53,9 +59,54 @@ const CODES: &[KeyCode] = &[
     KeyCode::Delete,
     KeyCode::F(1),
 ];
-const PASTES: &[&str] = &["", "orders", "re:(", "ö\u{301}名\x1b[2J", "a\nb\t", "size>1K !via:x"];
-const SIZES: &[(u16, u16)] =
-    &[(80, 24), (20, 5), (300, 80), (120, 40), (1, 1), (0, 0), (7, 3), (200, 2), (3, 90)];
+const PASTES: &[&str] = &[
+    "",
+    "orders",
+    "re:(",
+    "re:(?i)FILL|grow$",
+    "ö\u{301}名\x1b[2J\u{202e}👩\u{200d}👩",
+    "a\nb\t",
+    "size>1K !via:x",
+    "born:start..end died:-10s..",
+    "hide:main thread:\"orders\" cause:malloc",
+    "age>10s lifetime<1ms promoted:yes",
+    "2G",
+];
+const SIZES: &[(u16, u16)] = &[
+    (80, 24),
+    (20, 5),
+    (300, 80),
+    (120, 40),
+    (500, 200),
+    (1, 1),
+    (0, 0),
+    (0, 40),
+    (80, 0),
+    (7, 3),
+    (200, 2),
+    (3, 90),
+];
+/// Lines of a configuration, right and wrong. Keys stay: the test presses them.
+const SETTINGS: &[&str] = &[
+    "theme = \"light\"",
+    "theme = \"colour-blind\"",
+    "theme = \"mono\"",
+    "ascii = true",
+    "screen = \"leaks\"",
+    "screen = \"flame\"",
+    "screen = 7",
+    "sort = \"lifetime\"",
+    "sort = \"growth\"",
+    "descending = false",
+    "group = \"function\"",
+    "group = \"size\"",
+    "metric = \"promoted-bytes\"",
+    "columns = [\"trend\", \"growth\", \"in-use-bytes\"]",
+    "columns = []",
+    "limit = \"1M\"",
+    "automatic-marks = 5",
+    "nonsense = [",
+];
 
 fn key(random: &mut Random) -> Message {
     let code = match random.below(4) {
@@ -79,7 +130,11 @@ fn mouse(random: &mut Random) -> Message {
         MouseEventKind::ScrollUp,
         MouseEventKind::ScrollDown,
     ]);
-    let (column, row) = (random.below(320) as u16, random.below(90) as u16);
+    let (column, row) = if random.below(2) == 0 {
+        (random.below(520) as u16, random.below(210) as u16)
+    } else {
+        (random.below(80) as u16, random.below(24) as u16)
+    };
     Message::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE })
 }
 
@@ -102,16 +157,35 @@ fn targets(random: &mut Random) -> Look {
 
 /// What happens in the target.
 fn news(random: &mut Random, f: &mut Fixture) {
-    match random.below(6) {
-        0 | 1 => {
+    match random.below(16) {
+        0..=4 => {
             let stack = f.stack(&["main", "serve", random.of(&["grow", "fill", "new_one"])]);
             let id = f.alloc(stack, 1 + random.below(1 << 20) as u64);
             if random.below(2) == 0 {
                 f.free(id);
             }
         }
-        2 | 3 => f.pass(random.of(&[0.1, 1.0, 70.0])),
-        4 => f.report(),
+        5..=7 => f.pass(random.of(&[0.1, 1.0, 70.0])),
+        8 => f.report(),
+        9 => f.snapshot(),
+        10 => {
+            let at = f.now();
+            f.say(Mark { at, label: random.of(PASTES).into() });
+        }
+        11 => {
+            let at = f.now();
+            f.say(Phase { at, name: random.of(PASTES).into() });
+        }
+        12 => f.say(Dropped { events: 1 + random.below(1000) as u64 }),
+        13 => {
+            f.losses = Losses { births: random.below(9) as u64, ..f.losses };
+            f.sampling = random.of(&[Sampling::On, Sampling::Paused]);
+            f.report();
+        }
+        14 => {
+            let missing = random.of(&[Missing::Nothing, Missing::Between, Missing::End]);
+            f.session.apply(Input::Damage(Damage { how: random.of(PASTES).into(), missing }));
+        }
         _ => {
             let ways = [Connection::Connected, Connection::Lost("gone".into())];
             let way = ways[random.below(2)].clone();
@@ -128,7 +202,13 @@ fn in_range(app: &App) -> Result<(), String> {
         Screen::Targets(t) => (t.cursor.index(), t.counts().0),
         Screen::Leaks(l) => (l.cursor.index(), l.answer.as_ref().map_or(0, |a| a.len)),
         Screen::Flame(f) => (f.at(), f.bars.len()),
-        _ => return Ok(()),
+        Screen::Promotion(p) => (p.cursor.index(), p.answer.as_ref().map_or(0, |a| a.rows.len())),
+        Screen::Threads(t) => (t.cursor.index(), t.rows.as_ref().map_or(0, Vec::len)),
+        Screen::Timeline(t) => (t.cursor.index(), t.answer.as_ref().map_or(0, |a| a.series.len())),
+        Screen::Columns { cursor } => (cursor.index(), app.columns_listed().len()),
+        Screen::Export(menu) => (menu.cursor.index(), menu.formats().len()),
+        Screen::Source(s) => (s.at(), s.len()),
+        Screen::Log(_) | Screen::Details(_) | Screen::Help { .. } => return Ok(()),
     };
     if index < len.max(1) { Ok(()) } else { Err(format!("row {index} of {len} is selected")) }
 }
@@ -144,21 +224,67 @@ fn filter_and_back(app: &mut App, f: &Fixture) -> Result<(), String> {
     // A line that is typed, what is attached to, what is looked for, and the list itself.
     let esc = KeyCode::Esc;
     let reset = [esc, esc, esc, esc, KeyCode::Char('1'), KeyCode::Char('r')];
-    let total = |app: &App| app.table().map(|t| (format!("{:?}", t.total), t.len, t.of));
-    press(app, f, &reset);
+    let total = |app: &App| {
+        let of = |f: &Figures| format!("{:?} {:?} {:?}", f.in_use_bytes, f.allocated_bytes, f.mean);
+        app.table().map(|t| (of(&t.total), t.len, t.of))
+    };
+    let filtered = |app: &mut App| {
+        press(app, f, &reset);
+        press(app, f, &"/fill".chars().map(KeyCode::Char).collect::<Vec<_>>());
+        press(app, f, &[KeyCode::Enter]);
+        press(app, f, &reset);
+    };
+    // Single events wait for the agent's next report to be shown, but for who asks anew.
+    filtered(app);
     let before = total(app);
-    press(app, f, &"/fill".chars().map(KeyCode::Char).collect::<Vec<_>>());
-    press(app, f, &[KeyCode::Enter]);
-    press(app, f, &reset);
+    filtered(app);
     let after = total(app);
-    if before == after { Ok(()) } else { Err(format!("{before:?} became {after:?}")) }
+    if before == after {
+        return Ok(());
+    }
+    let (paused, file) = (app.paused(), app.file());
+    Err(format!("{before:?} became {after:?}, paused: {paused}, file: {file:?}"))
+}
+
+/// What the terminal loop would answer, or what it would if it failed.
+fn answers(effects: Vec<Effect>, random: &mut Random) -> Vec<Message> {
+    let well = random.below(2) == 0;
+    let path = || std::path::PathBuf::from(PASTES[4]);
+    let answer = |effect| match effect {
+        Effect::Propose(shown) => Some(Message::Proposed(vec![path(); shown.formats().len()])),
+        Effect::Export(..) if well => Some(Message::Exported(Ok(path()))),
+        Effect::Export(..) => Some(Message::Exported(Err("the disk is full".into()))),
+        Effect::Send(command) => (!well).then_some(Message::NotSent(command)),
+        Effect::Read(file) if well => {
+            let lines = PASTES.iter().map(|line| (*line).to_owned()).collect();
+            Some(Message::Source(file, Ok(Text { path: path(), lines, changed_unix_ns: None })))
+        }
+        Effect::Read(file) => Some(Message::Source(file, Err("it is not there".into()))),
+        Effect::Record => Some(Message::Recording(well.then(|| ("a".into(), "1 MiB".into())))),
+        Effect::Snapshot => Some(Message::Note("written".into())),
+        Effect::Attach(_) | Effect::Demo => {
+            (!well).then(|| Message::NotAttached("it is gone".into()))
+        }
+        Effect::Quit | Effect::Suspend | Effect::Copy(_) | Effect::Stay => None,
+    };
+    effects.into_iter().filter_map(answer).collect()
+}
+
+/// A viewer as somebody has configured it.
+fn viewer(random: &mut Random) -> App {
+    let lines: Vec<&str> = (0..random.below(4)).map(|_| random.of(SETTINGS)).collect();
+    let (config, _) = config::parse(&lines.join("\n"));
+    let depth = random.of(&[Depth::Sixteen, Depth::Indexed, Depth::True]);
+    let options = Options { theme: Theme::new(config.palette, depth), ascii: config.ascii };
+    let app = if random.below(4) == 0 { App::of_file(options) } else { App::new(options) };
+    app.configured(config.settings)
 }
 
 fn run(seed: u64, until: Instant) {
-    let mut random = Random(seed | 1);
+    // Neighbours have nothing in common.
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut f = orders();
-    let theme = if seed.is_multiple_of(2) { Theme::default() } else { Theme::mono() };
-    let mut app = App::new(Options { theme, ascii: seed.is_multiple_of(3) });
+    let mut app = viewer(&mut random);
     let mut size = (80, 24);
     app.update(Message::Resize(size.0, size.1), &f.session);
     for step in 0..STEPS {
@@ -166,7 +292,7 @@ fn run(seed: u64, until: Instant) {
             return;
         }
         // Nobody leaves: the next key is one of a viewer that goes on.
-        let _effects = match random.below(20) {
+        let effects = match random.below(20) {
             0 => {
                 size = random.of(SIZES);
                 app.update(Message::Resize(size.0, size.1), &f.session)
@@ -178,14 +304,26 @@ fn run(seed: u64, until: Instant) {
                 let ns = random.below(1 << 30) as u64;
                 app.update(Message::Passed(ns), &f.session)
             }
-            5 if random.below(2) == 0 => app.update(Message::NoAnswer, &f.session),
-            5 => app.update(Message::Still, &f.session),
+            5 => {
+                let percent = (random.below(2) == 0).then_some(random.below(101) as u8);
+                let silence = (random.below(2) == 0).then_some(random.below(100) as u64);
+                let told = match random.below(4) {
+                    0 => Message::NoAnswer,
+                    1 => Message::Reading(percent),
+                    2 => Message::Still,
+                    _ => Message::Silence(silence),
+                };
+                app.update(told, &f.session)
+            }
             6..=8 => {
                 news(&mut random, &mut f);
                 app.update(Message::Refresh, &f.session)
             }
             _ => app.update(key(&mut random), &f.session),
         };
+        for answer in answers(effects, &mut random) {
+            app.update(answer, &f.session);
+        }
         if let Err(why) = in_range(&app) {
             panic!("seed {seed}, step {step}: {why}");
         }
@@ -202,14 +340,16 @@ fn run(seed: u64, until: Instant) {
 
 #[test]
 fn random_keys_break_nothing() {
-    let set = std::env::var("HEAPTOP_KEYS_SECONDS").ok().and_then(|s| s.parse().ok());
-    let until = Instant::now() + Duration::from_secs(set.unwrap_or(SECONDS));
-    let mut seed = 1;
+    let set = |name| std::env::var(name).ok().and_then(|s| s.parse::<u64>().ok());
+    let seconds = set("HEAPTOP_KEYS_SECONDS").unwrap_or(SECONDS);
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let first = set("HEAPTOP_KEYS_SEED").unwrap_or(1);
+    let mut seed = first;
     while Instant::now() < until {
         // What panics is printed with its place; the seed with it.
         let outcome = std::panic::catch_unwind(|| run(seed, until));
         assert!(outcome.is_ok(), "seed {seed}");
         seed += 1;
     }
-    println!("{} viewers of {STEPS} steps", seed - 1);
+    println!("{} viewers of {STEPS} steps, from seed {first} on", seed - first);
 }

@@ -129,7 +129,10 @@ pub const fn mark(sorted: bool, first: bool) -> &'static str {
 #[must_use]
 pub fn figure(figure: &Figure, fields: Fields) -> String {
     if fields.1 == 0 || figure.interval.is_empty() {
-        return text::right(&figure.value, usize::from(fields.0));
+        // What is longer than its field goes on where the interval would be.
+        let too_long = text::width(&figure.value) > usize::from(fields.width());
+        let shorter = lower(&figure.value).filter(|_| too_long);
+        return text::right(shorter.as_ref().unwrap_or(&figure.value), usize::from(fields.0));
     }
     // A long interval takes its room from the value, which is then short; if that is not, it
     // has no decimals: it is rounded up.
@@ -139,6 +142,14 @@ pub fn figure(figure: &Figure, fields: Fields) -> String {
     let longer = text::width(&figure.interval).saturating_sub(usize::from(fields.1));
     let value = text::right(&figure.value, usize::from(fields.0).saturating_sub(longer));
     format!("{value} {}", figure.interval)
+}
+
+/// `> 4.2 min` as `> 4 min`: what something is above may be told less exactly.
+fn lower(value: &str) -> Option<String> {
+    let bound = value.starts_with(['>', '≥']);
+    let (whole, rest) = value.split_once('.').filter(|_| bound)?;
+    let unit = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    Some(format!("{whole}{unit}"))
 }
 
 /// `±0.8 %` as `±1 %`.
@@ -201,6 +212,11 @@ mod tests {
         assert_eq!(of("175 MiB/s", "±0.8 %", Fields(10, 5)), "175 MiB/s ±0.8 %");
         assert_eq!(of("36.4 MiB/s", "±1.0 %", Fields(11, 6)), " 36.4 MiB/s ±1.0 %");
         assert_eq!(of("50.3 MiB", "±0.8 %", Fields(8, 5)), "50.3 MiB ±1 %");
+        assert_eq!(of("> 4.2 min", "", Fields(8, 0)), " > 4 min");
+        assert_eq!(of("≥ 1.9 min", "", Fields(8, 6)), "≥ 1.9 min");
+        assert_eq!(of("> 4.2 min", "", Fields(9, 0)), "> 4.2 min");
+        assert_eq!(of("> 850 ms", "", Fields(8, 0)), "> 850 ms");
+        assert_eq!(of("< 1.55 MiB", "", Fields(8, 0)), "< 1.55 MiB", "it may be above 1 MiB");
     }
 
     #[test]

@@ -180,15 +180,19 @@ fn said(
     lines.push(slider(of, nursery, width));
     lines.push(Line::from(row("promotes", ["callsite".into(), "all".into()])).dim());
     let own = |survival: &Survival| format::ratio(&survival.own).to_string();
-    lines.push(Line::from(row(&short(of.own_bytes), [own(of), own(all)])));
+    lines.push(Line::from(row("measured", [own(of), own(all)])));
     let rates = [of, all].map(|survival| followed(&survival.at(nursery)));
     lines.push(Line::from(row(&format!("if {}", short(nursery)), rates)));
     let shares: Vec<f64> = of.deaths.iter().map(|(_, share)| share.max(0.0)).collect();
-    let last = of.deaths.iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, most)| *most > 0.0);
-    if let Some((age, share)) = last {
-        let percent = format::cost(*share);
-        let ages = format!("most die by {} ({percent})", short(*age as u64));
-        lines.push(Line::from(ages));
+    let most = (0..shares.len()).max_by(|a, b| shares[*a].total_cmp(&shares[*b]));
+    if let Some(most) = most.filter(|most| shares[*most] > 0.0) {
+        let age = |at: usize| short(of.deaths[at].0 as u64);
+        let percent = format::cost(shares[most]);
+        // It is the octave with the most, which may be fewer than half.
+        lines.push(Line::from(match most.checked_sub(1) {
+            Some(before) => format!("most deaths at {}–{}: {percent}", age(before), age(most)),
+            None => format!("most deaths below {}: {percent}", age(most)),
+        }));
         lines.push(Line::from(vec!["dies at  ".dim(), spark::line(&shares, shares.len()).into()]));
     } else {
         lines.push(Line::from("no death was seen yet").dim());
@@ -197,6 +201,8 @@ fn said(
         let followed = short(of.followed() as u64);
         lines.push(Line::from(format!("followed for {followed}: then bounds")).dim());
     }
+    // Why the two are not the same at the same nursery.
+    lines.push(Line::from("measured: as cycles fell; if: by lives").dim());
     for (y, line) in (area.y..area.bottom()).zip(lines) {
         frame.render_widget(line, Rect { y, height: 1, ..area });
     }

@@ -11,6 +11,7 @@ use crate::ctf::info::Info;
 use crate::ctf::location::{Location, Text};
 use crate::ctf::tell::greeting::NATIVE;
 use crate::ctf::write::{Birth, Writer};
+use crate::session::Damage;
 use crate::session::book::Book;
 use crate::source::tell::Tell;
 use crate::source::{SourceEvent, State};
@@ -54,6 +55,8 @@ impl From<io::Error> for ExportError {
 pub struct Exported {
     /// How what was told ended: its own sentence.
     pub ended: String,
+    /// Where it was damaged.
+    pub damage: Vec<Damage>,
     /// What the format cannot hold, a few words each.
     pub lost: Vec<String>,
 }
@@ -86,7 +89,7 @@ pub fn from_told(
     }
     let lost = survey.lost(coarsest, pen.thinned, pen.writer.cut());
     pen.writer.finish()?;
-    Ok(Exported { ended: survey.ended, lost })
+    Ok(Exported { ended: survey.ended, damage: survey.damage, lost })
 }
 
 /// What the first pass finds.
@@ -108,6 +111,7 @@ struct Survey {
     rss: bool,
     lost: u64,
     ended: String,
+    damage: Vec<Damage>,
 }
 
 impl Survey {
@@ -118,6 +122,7 @@ impl Survey {
             }
             SourceEvent::Connection(State::Ended(how)) => self.ended.clone_from(how),
             SourceEvent::Message(message) => self.hear(message),
+            SourceEvent::Damage(damage) => self.damage.push(damage.clone()),
             SourceEvent::Connection(_) | SourceEvent::UnknownMessage { .. } => {}
         }
     }

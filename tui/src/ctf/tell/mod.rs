@@ -28,6 +28,7 @@ use super::merge::{Happens, Merge, Told};
 use super::reader::Reader;
 use super::stacks::Stacks;
 use crate::session::names::Named;
+use crate::session::{Damage, Missing};
 use crate::source::tell::{Progress, Tell};
 use crate::source::{SourceEvent, State};
 use books::{Books, Born};
@@ -255,6 +256,10 @@ impl Teller {
         while let Some(part) = parts.next() {
             let more = parts.peek().is_some();
             self.say(Peak { time_ns, in_use, stacks: part.to_vec(), more });
+        }
+        if let Some(error) = error {
+            let (how, missing) = (error.to_string(), Missing::End);
+            self.out.push_back(SourceEvent::Damage(Damage { how, missing }));
         }
         let sentence = self.last_words(error);
         self.out.push_back(SourceEvent::Connection(State::Ended(sentence)));

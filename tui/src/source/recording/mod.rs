@@ -8,12 +8,14 @@
 //!
 //! 1. **It streams.** What is held is a chunk, packed and unpacked, and one message;
 //!    however large the file is.
-//! 2. **It ends with a sentence**, whatever the file holds: how the target ended, that
-//!    the file breaks off, or where it is damaged. What is sound before that is told.
+//! 2. **It ends with a sentence**, whatever the file holds: how the target ended, or that
+//!    the file breaks off. What is sound is told, before and behind damaged places ([`harm`]),
+//!    which are told where they stand.
 //! 3. **Names** that are in the file are believed. Where none were looked for when it was
 //!    recorded, by the agent alone, they are found when it is opened, as far as the very same binaries are
 //!    still there: by build id, since anything may lie at their paths by now.
 
+mod harm;
 mod names;
 #[cfg(test)]
 mod tests;
@@ -23,13 +25,15 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use heaptop_protocol::frame;
-use heaptop_protocol::message::{FromAgent, MessageError, check_greeting};
+use heaptop_protocol::message::{FromAgent, check_greeting};
 use heaptop_protocol::recording::{InRecording, Reader, Recorded};
 
-use super::file::FileError;
+use super::file::{self, FileError};
 use super::tell::{Progress, Tell};
 use super::{SourceEvent, State};
 use crate::record::packing::Unpacker;
+use crate::session::{Damage, Missing};
+use harm::{Harm, can_be_passed};
 pub(crate) use names::Finder;
 use names::named;
 
@@ -55,6 +59,8 @@ pub(crate) enum Said {
     Recorder(InRecording),
     /// Something that this version does not know.
     Unknown(u16, Vec<u8>),
+    /// Nobody: the file is damaged here.
+    Damage(Damage),
 }
 
 /// See the module.
@@ -70,6 +76,7 @@ pub(crate) struct Teller {
     at: usize,
     /// Where the chunk lies that they are from.
     chunk: u64,
+    harm: Harm,
     recorded: Option<Recorded>,
     greeted: bool,
     /// How it ended, as the file says.
@@ -92,15 +99,24 @@ impl Teller {
         names: Names,
     ) -> Result<Self, FileError> {
         let mut teller = Self::unread(path, file, bytes, names);
+        let mut damaged = None;
         while !teller.greeted {
-            match teller.said() {
-                Ok(Some(said)) => teller.hear(said),
-                Ok(None) => {
-                    let why = teller.over.unwrap_or_default();
-                    return Err(FileError::Unusable { path: path.into(), why });
+            let why = match teller.said() {
+                Ok(Some(said)) => {
+                    if let Said::Damage(Damage { how, missing: Missing::Between }) = &said {
+                        damaged.get_or_insert_with(|| how.clone());
+                    }
+                    teller.hear(said);
+                    if teller.over.is_none() || teller.greeted {
+                        continue;
+                    }
+                    teller.over.unwrap_or_default()
                 }
-                Err(why) => return Err(FileError::Unusable { path: path.into(), why }),
-            }
+                Ok(None) => teller.over.unwrap_or_default(),
+                Err(why) => why,
+            };
+            let why = damaged.unwrap_or(why);
+            return Err(FileError::Unusable { path: path.into(), why });
         }
         Ok(teller)
     }
@@ -122,6 +138,7 @@ impl Teller {
             frames: Vec::new(),
             at: 0,
             chunk: 0,
+            harm: Harm::default(),
             recorded: None,
             greeted: false,
             ended: None,
@@ -153,47 +170,72 @@ impl Teller {
         self.over.as_deref()
     }
 
-    /// The next frame, as it is; `None` at the end, whose reason stands in `over`. An
-    /// error where it is damaged, as a sentence.
+    /// The next frame, as it is, or where the file is damaged; `None` at the end, whose
+    /// reason stands in `over`. An error where it cannot be read on, as a sentence.
     pub(crate) fn said(&mut self) -> Result<Option<Said>, String> {
         loop {
+            if let Some(damage) = self.harm.take() {
+                return Ok(Some(Said::Damage(damage)));
+            }
             let rest = &self.frames[self.at..];
             if rest.is_empty() {
-                if !self.unpack()? {
-                    return Ok(None);
+                if self.over.is_some() || !self.unpack()? {
+                    // What is seen at the end of it is told first.
+                    return Ok(self.harm.take().map(Said::Damage));
                 }
                 continue;
             }
-            let damaged = |what: String| {
-                format!("the recording is damaged in its chunk at byte {}: {what}", self.chunk)
-            };
-            let Some((frame, length)) = frame::first(rest).map_err(|e| damaged(e.to_string()))?
-            else {
-                return Err(damaged("a message is cut short".into()));
-            };
-            let message = |e: MessageError| damaged(e.to_string());
-            let said = if let Some(message) = FromAgent::read(&frame).map_err(message)? {
-                Said::Agent(message)
-            } else if let Some(said) = InRecording::read(&frame).map_err(message)? {
-                Said::Recorder(said)
-            } else {
-                Said::Unknown(frame.kind, frame.payload.to_vec())
-            };
-            self.at += length;
-            return Ok(Some(said));
+            match first(rest) {
+                Ok((said, length)) => {
+                    self.at += length;
+                    return Ok(Some(said));
+                }
+                Err(what) => {
+                    self.harm.senseless(format!(
+                        "the recording is damaged in its chunk at byte {}: {what}",
+                        self.chunk
+                    ));
+                    self.at = self.frames.len();
+                }
+            }
         }
     }
 
-    /// Unpacks the next chunk; `false` at the end of the file, which is then told in
-    /// `over`.
+    /// Unpacks the next chunk that can be; `false` at the end of the file, which is then told
+    /// in `over`.
     fn unpack(&mut self) -> Result<bool, String> {
         loop {
-            if let Some(chunk) = self.chunks.next().map_err(|e| e.to_string())? {
-                self.frames.clear();
-                self.at = 0;
-                self.chunk = chunk.offset;
-                self.unpacker.unpack(&chunk, &mut self.frames).map_err(|e| e.to_string())?;
-                return Ok(true);
+            match self.chunks.next() {
+                Ok(Some(chunk)) => {
+                    let offset = chunk.offset;
+                    // Where what was learnt before is lost, the next that begins anew is it.
+                    if self.harm.is_open() && !self.unpacker.can_open(&chunk) {
+                        continue;
+                    }
+                    self.harm.ends(offset);
+                    if let Some(at) = chunk.mended {
+                        self.harm.mended(at);
+                    }
+                    self.frames.clear();
+                    (self.at, self.chunk) = (0, offset);
+                    match self.unpacker.unpack(&chunk, &mut self.frames) {
+                        Ok(()) => return Ok(true),
+                        Err(error) => {
+                            self.frames.clear();
+                            self.unpacker.forget();
+                            self.harm.begins(offset, &error);
+                        }
+                    }
+                    continue;
+                }
+                Ok(None) => {}
+                Err(error) if can_be_passed(error) => {
+                    self.harm.begins(self.chunks.offset(), &error);
+                    self.unpacker.forget();
+                    self.chunks.pass();
+                    continue;
+                }
+                Err(error) => return Err(error.to_string()),
             }
             let mut piece = [0; PIECE];
             match self.file.read(&mut piece) {
@@ -213,17 +255,33 @@ impl Teller {
         }
     }
 
-    fn how_it_ends(&self) -> String {
-        let torn = self.chunks.pending() > 0;
-        match &self.ended {
+    fn how_it_ends(&mut self) -> String {
+        // What cannot be opened up to the end is damage, whatever it was to be.
+        let torn = self.chunks.pending() > 0 && !self.harm.is_open();
+        self.harm.ends(self.read);
+        let how = match &self.ended {
             Some(how) if !torn => how.clone(),
-            _ => {
-                let within = if torn { " within a chunk" } else { "" };
+            _ if file::is_busy(&self.path) => {
                 format!(
-                    "the recording breaks off{within} at byte {}: whoever wrote it was killed, found no more room, or is still writing",
+                    "the recording is still being written: this is what it has at byte {}",
                     self.read
                 )
             }
+            _ => {
+                let within = if torn { " within a chunk" } else { "" };
+                let how = format!(
+                    "the recording breaks off{within} at byte {}: whoever wrote it was killed or found no more room",
+                    self.read
+                );
+                if torn {
+                    self.harm.torn(&how);
+                }
+                how
+            }
+        };
+        match self.harm.sum() {
+            Some(damaged) => format!("{how}; the recording is {damaged}"),
+            None => how,
         }
     }
 
@@ -252,7 +310,9 @@ impl Teller {
                     self.next.push_back(SourceEvent::Connection(State::Connecting));
                 }
                 InRecording::Ended(ended) => self.ended = Some(ended.how),
+                InRecording::Missing(missing) => self.harm.was(missing.why),
             },
+            Said::Damage(damage) => self.next.push_back(SourceEvent::Damage(damage)),
         }
     }
 
@@ -263,8 +323,8 @@ impl Teller {
                 return;
             }
             if !std::mem::replace(&mut self.greeted, true) {
-                // The greeting is the first that is told.
-                self.next.clear();
+                // The greeting is the first that is told, but for what it took to find it.
+                self.next.retain(|event| matches!(event, SourceEvent::Damage(_)));
             }
         }
         if let Some(finder) = &mut self.finder {
@@ -272,6 +332,20 @@ impl Teller {
         }
         self.next.push_back(SourceEvent::Message(message));
     }
+}
+
+/// The first of some frames, and the bytes that it takes; what is wrong with it.
+fn first(frames: &[u8]) -> Result<(Said, usize), String> {
+    let found = frame::first(frames).map_err(|e| e.to_string())?;
+    let (frame, length) = found.ok_or("a message is cut short")?;
+    let said = if let Some(message) = FromAgent::read(&frame).map_err(|e| e.to_string())? {
+        Said::Agent(message)
+    } else if let Some(said) = InRecording::read(&frame).map_err(|e| e.to_string())? {
+        Said::Recorder(said)
+    } else {
+        Said::Unknown(frame.kind, frame.payload.to_vec())
+    };
+    Ok((said, length))
 }
 
 impl Iterator for Teller {
@@ -292,7 +366,11 @@ impl Iterator for Teller {
                 match self.said() {
                     Ok(Some(said)) => self.hear(said),
                     Ok(None) => {}
-                    Err(why) => self.over = Some(format!("{why}; what comes before is shown")),
+                    Err(why) => {
+                        self.over = Some(format!("{why}; what comes before is shown"));
+                        let damage = Damage { how: why, missing: Missing::End };
+                        return Some(SourceEvent::Damage(damage));
+                    }
                 }
                 continue;
             }

@@ -54,4 +54,7 @@ fn no_file_is_replaced_unasked() {
     let error = Recording::start(link, &path, false, 0, || ()).err().expect("it is there");
     assert!(error.to_string().contains("exists: name another file"), "{error}");
     assert_eq!(std::fs::read(&path).unwrap(), b"not to be lost");
+    let link = Link::open(&socket).unwrap();
+    Recording::start(link, &path, true, 0, || ()).unwrap().finish().unwrap();
+    assert!(file::open(&path).is_ok(), "it is replaced when that is said");
 }

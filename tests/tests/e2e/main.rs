@@ -30,3 +30,4 @@ mod viewer_names;
 mod viewer_peers;
 mod viewer_screens;
 mod viewer_sizes;
+mod viewer_targets;

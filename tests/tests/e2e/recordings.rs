@@ -11,7 +11,7 @@ use heaptop_tests::client::Told;
 use heaptop_tests::deadline::{Deadline, poll};
 use heaptop_tests::run::{Plain, Run, same_as_unprofiled};
 use heaptop_tests::target::Target;
-use heaptop_tests::terminal::Terminal;
+use heaptop_tests::terminal::{Terminal, key};
 use heaptop_tests::truth::Truths;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -402,6 +402,24 @@ fn the_viewer_records_and_opens_what_it_recorded() {
     opened.wait_for("fill_cache");
     opened.press("x");
     opened.wait_for("there is no target");
+    // All of it as a trace, by the menu.
+    opened.press("eG");
+    opened.wait_for("-trace-1.ctf");
+    opened.press(key::ENTER);
+    opened.wait_for("written: /");
+    let trace = files(demo.directory()).into_iter().find(|f| f.extension() == Some("ctf".as_ref()));
+    let trace = trace.expect("the trace is in the working directory");
+    let dump = Command::new(binaries::path("heaptop")).arg("dump").arg(&trace).output().unwrap();
+    assert!(dump.status.success());
+    assert!(String::from_utf8_lossy(&dump.stdout).contains("fill_cache"));
+    std::fs::remove_file(&trace).unwrap();
+    // From a file to what runs.
+    opened.press("T");
+    opened.wait_for("1 target");
+    opened.press(key::ENTER);
+    opened.until("the target", |screen| {
+        (screen.contains("fill_cache") && !screen.contains(" FILE ")).then_some(())
+    });
     opened.press("q");
     assert_eq!(opened.wait(), 0);
     std::fs::remove_file(&path).unwrap();

@@ -43,6 +43,7 @@ fn way(place: Place) -> String {
         Place::Columns => "c".into(),
         Place::Help => "?".into(),
         Place::Export => "e".into(),
+        Place::Targets => "T".into(),
         place => TABS.iter().find(|t| t.place == place).map_or('1', |t| t.key).to_string(),
     }
 }
@@ -54,6 +55,7 @@ fn sign(place: Place) -> String {
         Place::Columns => "bytes that live now".into(),
         Place::Help => "who calls the selected callsite".into(),
         Place::Export => "folded".into(),
+        Place::Targets => "targets of this user".into(),
         place => TABS
             .iter()
             .find(|t| t.place == place)
@@ -73,6 +75,7 @@ fn before(action: Action, place: Place) -> &'static str {
         (Action::Drill, Place::Callers | Place::Flame) => "j",
         (Action::Left, Place::Callsites) => "ll",
         (Action::NextMatch { .. }, Place::Flame) => "fe\r",
+        (Action::Left, Place::Help) => "l",
         (Action::Left, Place::Callers) => "gl",
         (Action::Right, Place::Callers) => "gh",
         (Action::ColumnLeft, _) => "jj",
@@ -92,6 +95,8 @@ fn after(action: Action) -> &'static str {
         Action::Finer | Action::Coarser | Action::Sampling => "n",
         Action::Filter | Action::Find | Action::Mark | Action::Limit => "\r",
         Action::Record => "R",
+        // Backspace: behind Esc the next key would be one with Alt.
+        Action::Targets => "\x7f",
         // The root is on top again.
         Action::Invert => "i",
         _ => "",

@@ -267,7 +267,7 @@ fn keys_are_heard_in_a_flood() {
     });
     let mut terminal = Terminal::viewer(impostor.directory(), &["attach", path(&impostor)]);
     terminal.wait_for("program+0x1000");
-    for (key, shown) in [("?", "close the help"), ("?", "program+0x1000"), (" ", "PAUSED")] {
+    for (key, shown) in [("?", "Keys on Callsites"), ("?", "program+0x1000"), (" ", "PAUSED")] {
         terminal.press(key);
         terminal.wait_for(shown);
     }

@@ -56,6 +56,8 @@ impl App {
         match self.shown() {
             Screen::Callers(_) => self.ask_callers(session),
             Screen::Details(_) => self.ask_details(session),
+            // Nothing of the session's is shown.
+            Screen::Targets(_) => {}
             _ => self.ask_lowest(session),
         }
         if self.paused {
@@ -91,7 +93,10 @@ impl App {
             Screen::Source(s) => s.lines.is_some(),
             Screen::Log(l) => l.lines.is_some(),
             Screen::Details(d) => d.answer.is_some(),
-            Screen::Columns { .. } | Screen::Export(_) | Screen::Help { .. } => true,
+            Screen::Targets(_)
+            | Screen::Columns { .. }
+            | Screen::Export(_)
+            | Screen::Help { .. } => true,
         }
     }
 
@@ -115,6 +120,7 @@ impl App {
                 | Screen::Callers(_)
                 | Screen::Columns { .. }
                 | Screen::Export(_)
+                | Screen::Targets(_)
                 | Screen::Help { .. } => {}
             }
         }
@@ -175,6 +181,7 @@ impl App {
     /// rows that are seen by now.
     pub(super) fn settle(&mut self, session: &Session) {
         self.place(session);
+        self.follow_pane();
         self.take_hint(session);
     }
 
@@ -193,6 +200,7 @@ impl App {
     fn place(&mut self, session: &Session) {
         let page = usize::from(self.rooms().body);
         let width = self.size.0;
+        let help_lines = self.help().map_or(0, |help| help.lines.len());
         match self.stack.last_mut() {
             Some(Screen::Callsites(cursor)) => {
                 let Some(table) = &self.table else { return };
@@ -212,6 +220,7 @@ impl App {
             }
             Some(Screen::Columns { cursor }) => cursor.place(Column::ALL.len() - 1, page),
             Some(Screen::Export(menu)) => menu.cursor.place(menu.formats().len(), page),
+            Some(Screen::Targets(targets)) => targets.place(page),
             Some(Screen::Flame(_)) => self.place_flame(),
             Some(Screen::Promotion(_)) => self.place_promotion(session),
             Some(Screen::Leaks(_)) => self.place_leaks(session),
@@ -221,13 +230,19 @@ impl App {
                 d.offset = d.offset.min(lines.saturating_sub(page));
             }
             Some(Screen::Help { offset }) => {
-                let lines = view::help::lines(&self.settings.keymap);
-                *offset = (*offset).min(lines.saturating_sub(page));
+                *offset = (*offset).min(help_lines.saturating_sub(page));
             }
             Some(Screen::Timeline(t)) => t.settle(),
             Some(Screen::Source(s)) => s.settle(page),
             Some(Screen::Log(_)) | None => {}
         }
+    }
+
+    /// The help of the screen that lies under it; `None`: it is not shown.
+    #[must_use]
+    pub fn help(&self) -> Option<view::help::Help> {
+        let [.., under, Screen::Help { .. }] = &self.stack[..] else { return None };
+        Some(view::help::help(self.keymap(), under.place(), self.size.0))
     }
 
     /// The list that is shown, or lies under the help.
@@ -256,6 +271,7 @@ impl App {
             | Screen::Details(_)
             | Screen::Columns { .. }
             | Screen::Export(_)
+            | Screen::Targets(_)
             | Screen::Help { .. } => None,
         }
     }

@@ -1,8 +1,9 @@
 //! What growth is counted from: the last mark that somebody made, the time when heaptop
 //! came, or a mark that was chosen.
 
-use super::App;
-use crate::query::{self, Column};
+use super::{App, Screen};
+use crate::export;
+use crate::query::{self, Column, Metric};
 use crate::session::Session;
 use crate::view::{self, format};
 
@@ -63,9 +64,16 @@ impl App {
     pub(super) fn say_base(&mut self, at: u64, name: Option<String>, session: &Session) {
         let ago = session.now_ns().saturating_sub(at);
         let ago = format::duration(ago as f64, 2, format::Rounding::Nearest);
-        self.say(match name {
+        let said = match name {
             Some(name) => format!("growth is counted from “{name}” on, {ago} ago"),
             None => format!("growth is counted from when heaptop came, {ago} ago"),
+        };
+        // What frames grew by is in use, whatever their widths count.
+        self.say(match self.screen() {
+            Screen::Flame(flame) if self.metric != Metric::InUseBytes && !flame.gained => {
+                format!("{said}, in bytes in use; widths count {}", export::metric(self.metric))
+            }
+            _ => said,
         });
     }
 
@@ -73,7 +81,7 @@ impl App {
     pub(super) fn growth_from(&self, session: &Session) -> Option<u64> {
         let wanted = self.paused
             || self.question.sort == Column::Growth
-            || view::callsites::shows(self, Column::Growth, self.size.0);
+            || view::callsites::shows(self, Column::Growth, self.list_columns());
         if wanted { self.growth_base.moment(session).map(|(at, _)| at) } else { None }
     }
 }

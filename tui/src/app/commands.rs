@@ -181,29 +181,10 @@ impl App {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::{Message, Options};
+    use crate::app::testing::{press, refresh, started};
     use crate::session::Input;
     use crate::session::fixture::Fixture;
-    use crate::view::theme::Theme;
     use heaptop_protocol::message::Mark;
-
-    fn started(f: &Fixture) -> App {
-        let mut app = App::new(Options { theme: Theme::mono(), ascii: false });
-        app.update(Message::Resize(80, 24), &f.session);
-        app.update(Message::Refresh, &f.session);
-        app
-    }
-
-    /// Keys: `⏎ ⎋` and characters.
-    fn press(app: &mut App, f: &Fixture, keys: &str) -> Vec<Effect> {
-        let code = |c| match c {
-            '⏎' => KeyCode::Enter,
-            '⎋' => KeyCode::Esc,
-            c => KeyCode::Char(c),
-        };
-        let key = |c| Message::Key(KeyEvent::new(code(c), KeyModifiers::NONE));
-        keys.chars().flat_map(|c| app.update(key(c), &f.session)).collect()
-    }
 
     fn interval(bytes: u64) -> Effect {
         Effect::Send(SetInterval { interval: Interval::new(bytes) }.into())
@@ -213,23 +194,23 @@ mod tests {
     fn another_interval_is_asked_about_and_sent() {
         let f = Fixture::new(64 << 10);
         let mut app = started(&f);
-        assert_eq!(press(&mut app, &f, "+"), []);
+        assert_eq!(press(&mut app, &f.session, "+"), []);
         let [question, _] = app.wanted().unwrap().question();
         assert_eq!(question, "sample 1 in 32 KiB instead of 1 in 64 KiB, for all viewers?");
-        assert_eq!(press(&mut app, &f, "y"), [interval(32 << 10)]);
+        assert_eq!(press(&mut app, &f.session, "y"), [interval(32 << 10)]);
         assert_eq!(app.wanted(), None);
         // On and on, and back: what is in force is no wish.
-        assert_eq!(press(&mut app, &f, "---⏎"), [interval(512 << 10)]);
-        assert_eq!(press(&mut app, &f, "+-y"), []);
+        assert_eq!(press(&mut app, &f.session, "---⏎"), [interval(512 << 10)]);
+        assert_eq!(press(&mut app, &f.session, "+-y"), []);
         // Back to the agent's own.
         let auto = Effect::Send(SetInterval { interval: None }.into());
-        assert_eq!(press(&mut app, &f, "+ay"), [auto]);
-        assert_eq!(press(&mut app, &f, "+an"), []);
+        assert_eq!(press(&mut app, &f.session, "+ay"), [auto]);
+        assert_eq!(press(&mut app, &f.session, "+an"), []);
         for no in ["+n", "+⎋", "+q", "-j"] {
-            assert_eq!(press(&mut app, &f, no), [], "{no}");
+            assert_eq!(press(&mut app, &f.session, no), [], "{no}");
             assert_eq!((app.wanted(), app.note()), (None, Some("nothing was changed")), "{no}");
         }
-        assert_eq!(press(&mut app, &f, "++++++++++++++++++y"), [interval(1)]);
+        assert_eq!(press(&mut app, &f.session, "++++++++++++++++++y"), [interval(1)]);
     }
 
     #[test]
@@ -237,17 +218,17 @@ mod tests {
         let mut f = Fixture::new(64 << 10);
         let mut app = started(&f);
         let set = |on| Effect::Send(SetSampling { on }.into());
-        assert_eq!(press(&mut app, &f, "xy"), [set(false)]);
-        assert_eq!(press(&mut app, &f, "x+"), [], "only an interval goes on");
+        assert_eq!(press(&mut app, &f.session, "xy"), [set(false)]);
+        assert_eq!(press(&mut app, &f.session, "x+"), [], "only an interval goes on");
         f.sampling = Sampling::Paused;
         f.report();
-        app.update(Message::Refresh, &f.session);
-        press(&mut app, &f, "⎋");
+        refresh(&mut app, &f);
+        press(&mut app, &f.session, "⎋");
         assert!(app.sentence().unwrap().contains("x starts it again"), "{:?}", app.sentence());
-        assert_eq!(press(&mut app, &f, "xy"), [set(true)]);
+        assert_eq!(press(&mut app, &f.session, "xy"), [set(true)]);
         f.sampling = Sampling::Stopped;
         f.report();
-        assert_eq!(press(&mut app, &f, "xy"), []);
+        assert_eq!(press(&mut app, &f.session, "xy"), []);
     }
 
     #[test]
@@ -255,16 +236,16 @@ mod tests {
         let mut f = Fixture::new(64 << 10);
         let mut app = started(&f);
         let mark = |label: &str| Effect::Send(SetMark { label: label.into() }.into());
-        assert_eq!(press(&mut app, &f, "M before q⏎"), [mark("before q")]);
-        assert_eq!(press(&mut app, &f, "M⏎"), [mark("mark")]);
-        assert_eq!(press(&mut app, &f, "Mx⎋"), []);
+        assert_eq!(press(&mut app, &f.session, "M before q⏎"), [mark("before q")]);
+        assert_eq!(press(&mut app, &f.session, "M⏎"), [mark("mark")]);
+        assert_eq!(press(&mut app, &f.session, "Mx⎋"), []);
         assert_eq!(app.question().filter, "", "what was typed is no filter");
         let at = f.now();
         f.say(Mark { at, label: "evil\x1b[2J".into() });
-        app.update(Message::Refresh, &f.session);
+        refresh(&mut app, &f);
         assert_eq!(app.note(), Some("marked “evil\u{fffd}[2J”, up < 1 m"));
-        press(&mut app, &f, "j");
-        app.update(Message::Refresh, &f.session);
+        press(&mut app, &f.session, "j");
+        refresh(&mut app, &f);
         assert_eq!(app.note(), None, "once");
     }
 
@@ -272,10 +253,10 @@ mod tests {
     fn nothing_is_asked_of_a_target_that_is_gone() {
         let mut f = Fixture::new(64 << 10);
         let mut app = started(&f);
-        press(&mut app, &f, "+");
+        press(&mut app, &f.session, "+");
         f.session.apply(Input::Connection(Connection::Ended("gone".into())));
-        app.update(Message::Refresh, &f.session);
-        assert_eq!(press(&mut app, &f, "y+y-yxyM⏎"), []);
+        refresh(&mut app, &f);
+        assert_eq!(press(&mut app, &f.session, "y+y-yxyM⏎"), []);
         assert!(app.note().is_some() || app.wanted().is_none());
     }
 

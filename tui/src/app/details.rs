@@ -1,5 +1,6 @@
 //! The details of one callsite: what they remember, and what they ask.
 
+use super::keys::{Action, Place};
 use super::screens::Screen;
 use super::{App, Effect};
 use crate::query::{self, Label, NodeKey};
@@ -19,12 +20,81 @@ pub struct Details {
     pub offset: usize,
     /// The time of the target at the last answer, in nanoseconds since the agent's start.
     asked_ns: Option<u64>,
-    /// What moment it was of, and under which filter.
+    /// Which moment is asked about.
+    when: query::When,
+    /// What that is called while its end moves on with the present, and the filter: details
+    /// of the same are made anew only now and then.
     was: (query::When, String),
+    /// Those that the answer is of.
+    answered: Option<(query::When, String)>,
 }
 
 /// They cost a pass over what happened: made anew so often, in nanoseconds.
 const AGAIN_NS: u64 = 1_000_000_000;
+
+impl Details {
+    /// Those of a callsite; nothing is asked yet.
+    pub(super) fn of(key: NodeKey, label: Label) -> Self {
+        Self {
+            key,
+            label,
+            answer: None,
+            offset: 0,
+            asked_ns: None,
+            when: query::When::Now,
+            was: <_>::default(),
+            answered: None,
+        }
+    }
+
+    /// Whether they were asked for, whatever the answer was.
+    #[must_use]
+    pub const fn is_asked(&self) -> bool {
+        self.asked_ns.is_some()
+    }
+
+    /// Whether it is time to ask again, at this time of the target.
+    pub(super) fn is_old(&self, now_ns: u64) -> bool {
+        let asked = self.asked_ns.unwrap_or(0);
+        self.was.0 == query::When::Now && now_ns >= asked.saturating_add(AGAIN_NS)
+    }
+
+    /// What was answered may be old, whatever the target's clock says.
+    pub(super) const fn forget(&mut self) {
+        self.asked_ns = None;
+    }
+
+    /// What is to be asked about. Whether it is the same as before, but for an end that
+    /// moves on with the present.
+    pub(super) fn about(&mut self, when: query::When, was: &(query::When, String)) -> bool {
+        self.when = when;
+        let same = self.was == *was;
+        if !same {
+            self.was.clone_from(was);
+        }
+        same
+    }
+
+    /// Asks, unless that was done a moment ago. Whether the answer is another one.
+    pub(super) fn ask(&mut self, session: &Session) -> bool {
+        let now = session.now_ns();
+        let fresh = |asked: u64| (asked..asked.saturating_add(AGAIN_NS)).contains(&now);
+        let same = self.asked_ns.is_some_and(fresh) && self.answered.as_ref() == Some(&self.was);
+        if same && self.answer.is_some() {
+            return false;
+        }
+        let first = self.asked_ns.is_none();
+        self.asked_ns = Some(now);
+        self.answered = Some(self.was.clone());
+        let answer = query::details(session, self.when, self.key, &self.was.1).map(Box::new);
+        if let Some(answer) = &answer {
+            self.label = answer.label.clone();
+        }
+        let changed = first || self.answer != answer;
+        self.answer = answer;
+        changed
+    }
+}
 
 impl App {
     /// Callstacks of frees cost the target something: they are wanted while details are
@@ -44,45 +114,48 @@ impl App {
     /// Opens the details of what is selected.
     pub(super) fn open_details(&mut self, session: &Session) {
         let selected = match self.screen() {
-            Screen::Leaks(l) => l.selected().map(|row| (row.key, row.label.clone())),
             Screen::Callers(c) => c.rows.get(c.cursor.index()).map(|r| (r.key, r.label.clone())),
+            Screen::Flame(f) => f.selected().map(|bar| (bar.key, bar.label.clone())),
+            Screen::Source(s) => s.figures(s.line).map(|line| (line.key, line.label.clone())),
             _ => self.selected(),
         };
         let Some((key, label)) = selected else {
-            return self.say("details are of a callsite: select one".into());
+            let list = Action::Go(Place::Callsites);
+            return self.say(self.with_key("details are of a callsite", list, "lists them"));
         };
         let book = session.book();
         if book.node(key).and_then(|node| book.groups().at(node)).is_none() {
-            return self.say("nothing is allocated right there: details are of callsites".into());
+            let said = match self.screen() {
+                Screen::Flame(_) => {
+                    "this frame allocates nothing itself, what it calls does: details are of callsites"
+                }
+                _ => "nothing is allocated right there: details are of callsites",
+            };
+            return self.say(said.into());
         }
-        let details =
-            Details { key, label, answer: None, offset: 0, asked_ns: None, was: <_>::default() };
+        let details = Details::of(key, label);
         self.stack.push(Screen::Details(Box::new(details)));
         self.ask(session);
     }
 
+    /// The moment that details are of, with an end that moves on as the end of all, and the
+    /// filter.
+    pub(super) fn asked_about(&self) -> (query::When, String) {
+        let when = match self.question.when {
+            query::When::Range { from_ns, .. } if self.times.ends_now() => {
+                query::When::Range { from_ns, to_ns: u64::MAX }
+            }
+            when => when,
+        };
+        (when, self.question.filter.clone())
+    }
+
     pub(super) fn ask_details(&mut self, session: &Session) {
-        let (when, filter) = (self.question.when, &self.question.filter);
+        let (when, was) = (self.question.when, self.asked_about());
         let shown = self.stack.iter_mut().rev().find(|screen| screen.is_list());
-        let Some(Screen::Details(details)) = shown else { return };
-        let now = session.now_ns();
-        let fresh = |asked: u64| (asked..asked.saturating_add(AGAIN_NS)).contains(&now);
-        let same = details.answer.as_ref().is_some_and(|answer| {
-            when == query::When::Now && details.asked_ns.is_some_and(fresh) && answer.to_ns <= now
-        });
-        let was = (when, filter.clone());
-        if same && details.was == was {
-            return;
-        }
-        details.asked_ns = Some(now);
-        details.was = was;
-        let answer = query::details(session, when, details.key, filter).map(Box::new);
-        if let Some(answer) = &answer {
-            details.label = answer.label.clone();
-        }
-        if details.answer != answer {
-            details.answer = answer;
-            self.dirty = true;
+        if let Some(Screen::Details(details)) = shown {
+            details.about(when, &was);
+            self.dirty |= details.ask(session);
         }
     }
 }

@@ -89,7 +89,11 @@ impl App {
 
     /// What is shown, for an export.
     pub(super) fn exported(&self, session: &Session) -> Shown {
-        Shown { request: self.request(session), table: self.tabled(session) }
+        Shown {
+            request: self.request(session),
+            table: self.tabled(session),
+            recording: self.path.clone(),
+        }
     }
 
     /// What is shown as a table, as `heaptop report` prints it; none where there is none.
@@ -215,6 +219,21 @@ mod tests {
         for (screen, formats) in [('3', 2), ('4', 2), ('5', 5), ('6', 5), ('7', 5), ('8', 2)] {
             assert_eq!(written(&f, &[KeyCode::Char(screen)]).len(), formats, "{screen}");
         }
+    }
+
+    #[test]
+    fn a_trace_can_be_made_of_what_is_read_from_a_file() {
+        let f = target();
+        let mut app = App::of_file(Options::default()).at("/r/today.heaptop".into());
+        app.update(Message::Resize(120, 40), &f.session);
+        app.update(Message::Refresh, &f.session);
+        press(&mut app, &f.session, &[KeyCode::Char('4'), E, KeyCode::End]);
+        let effects = press(&mut app, &f.session, &[KeyCode::Enter]);
+        let [Effect::Export(shown, Format::Ctf)] = &effects[..] else { panic!("{effects:?}") };
+        assert_eq!(shown.recording.as_deref(), Some("/r/today.heaptop".as_ref()));
+        assert_eq!(shown.file_name(Format::Ctf, 1), "heaptop-orders-api-4711-trace-1.ctf");
+        let live = written(&f, &[]);
+        assert!(live.iter().all(|(format, _)| *format != Format::Ctf), "of a target there is none");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use super::App;
 use super::base::GrowthBase;
+use super::keys::Action;
 use super::screens::Screen;
 use crate::query::{
     self, Flame as Answer, FlameQuestion, FrameGrown, Label, Metric, Node, NodeKey, Question, When,
@@ -320,7 +321,8 @@ impl App {
         };
         let frozen = f.frozen.is_some();
         self.say(if frozen {
-            "the flamegraph stays at this moment: z lets it go on".into()
+            let said = "the flamegraph stays at this moment";
+            self.with_key(said, Action::Freeze, "lets it go on")
         } else {
             "the flamegraph goes on".into()
         });
@@ -344,7 +346,7 @@ impl App {
         let page = usize::from(self.rooms().body);
         let Some(Screen::Flame(f)) = self.stack.last_mut() else { return };
         if f.search.is_empty() {
-            self.say("nothing is looked for: f asks for a text".into());
+            self.say(self.with_key("nothing is looked for", Action::Find, "asks for a text"));
         } else if !f.next_found(forward, page) {
             let text = f.search.clone();
             self.say(format!("no frame that is wide enough to be seen has “{text}”"));

@@ -229,6 +229,9 @@ fn action_name(action: Action) -> String {
         Action::Time(TimeKey::Peak) => "peak",
         Action::Time(TimeKey::Now) => "now",
         Action::Record => "record",
+        Action::Targets => "targets",
+        Action::Attach => "attach",
+        Action::Demo => "demo",
         Action::Nursery { larger: false } => "smaller-nursery",
         Action::Nursery { larger: true } => "larger-nursery",
     }

@@ -109,6 +109,12 @@ pub enum Action {
     Record,
     /// Records this moment alone.
     Snapshot,
+    /// Lists the running targets.
+    Targets,
+    /// Attaches to the selected one.
+    Attach,
+    /// Starts the demo, and attaches to it.
+    Demo,
     /// Asks what another nursery would promote.
     Nursery {
         /// The next larger one, or the next smaller.
@@ -164,6 +170,8 @@ pub enum Place {
     Export,
     /// The help.
     Help,
+    /// What can be attached to.
+    Targets,
 }
 
 /// A screen that has a number: its key, and its name in the header.
@@ -195,7 +203,23 @@ pub const TABS: &[Tab] = &[
 ];
 
 impl Place {
-    /// Its name in the help.
+    /// All of them.
+    pub const ALL: [Self; 14] = joined(&[EVERYWHERE]);
+
+    /// Its title in the help.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        let numbered = TABS.iter().find(|tab| tab.place == self).map(|tab| tab.name);
+        numbered.unwrap_or(match self {
+            Self::Details => "Details",
+            Self::Columns => "the columns",
+            Self::Export => "the export menu",
+            Self::Targets => "the list of targets",
+            _ => "the help",
+        })
+    }
+
+    /// Its name in the configuration.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -212,6 +236,7 @@ impl Place {
             Self::Columns => "columns",
             Self::Export => "export",
             Self::Help => "help",
+            Self::Targets => "targets",
         }
     }
 }
@@ -290,7 +315,29 @@ const fn char(c: char) -> Key {
 }
 
 use KeyCode::{BackTab, Backspace, Down, End, Enter, Esc, Home, Left, PageDown, PageUp, Right, Up};
-/// All but the help.
+
+/// Lists of places one behind the other.
+const fn joined<const N: usize>(lists: &[&[Place]]) -> [Place; N] {
+    let mut all = [Place::Callsites; N];
+    let (mut list, mut at) = (0, 0);
+    while list < lists.len() {
+        let mut i = 0;
+        while i < lists[list].len() {
+            all[at] = lists[list][i];
+            (at, i) = (at + 1, i + 1);
+        }
+        list += 1;
+    }
+    assert!(at == N, "N is how many there are");
+    all
+}
+
+/// A list of places that is made of others.
+macro_rules! places {
+    ($($list:expr),+) => { &joined::<{ 0 $(+ $list.len())+ }>(&[$($list),+]) };
+}
+
+/// Screens of rows, frames or curves of what the target has.
 pub const SCREENS: &[Place] = &[
     Place::Callsites,
     Place::Callers,
@@ -301,72 +348,42 @@ pub const SCREENS: &[Place] = &[
     Place::Leaks,
     Place::Source,
 ];
-/// Those, the details of what they show, and the log.
-const PANES: &[Place] = &[
-    Place::Callsites,
-    Place::Callers,
-    Place::Flame,
-    Place::Timeline,
-    Place::Promotion,
-    Place::Threads,
-    Place::Leaks,
-    Place::Source,
-    Place::Details,
-    Place::Log,
-];
-/// Where one can tell the target something.
-const TELLING: &[Place] = &[
-    Place::Callsites,
-    Place::Callers,
-    Place::Flame,
-    Place::Timeline,
-    Place::Promotion,
-    Place::Threads,
-    Place::Leaks,
-    Place::Source,
-    Place::Log,
-];
-const EVERYWHERE: &[Place] = &[
-    Place::Callsites,
-    Place::Callers,
-    Place::Flame,
-    Place::Timeline,
-    Place::Promotion,
-    Place::Threads,
-    Place::Leaks,
-    Place::Source,
-    Place::Log,
-    Place::Details,
-    Place::Columns,
-    Place::Export,
-    Place::Help,
-];
-/// Where rows are callsites.
-const ROWS: &[Place] = &[Place::Callsites, Place::Timeline, Place::Promotion];
-/// Where a callsite is selected.
-const CHOSEN: &[Place] =
-    &[Place::Callsites, Place::Callers, Place::Timeline, Place::Promotion, Place::Leaks];
-const LEAKS: &[Place] = &[Place::Leaks];
-const THREADS: &[Place] = &[Place::Threads];
-const GROWING: &[Place] = &[Place::Callsites, Place::Leaks];
+const LOG: &[Place] = &[Place::Log];
 const CLOSELY: &[Place] = &[Place::Details];
-/// What lies below callers and has nothing to come back to.
-const LOWEST: &[Place] =
-    &[Place::Callsites, Place::Timeline, Place::Promotion, Place::Threads, Place::Leaks];
 const COLUMNS: &[Place] = &[Place::Columns];
 const EXPORT: &[Place] = &[Place::Export];
-const SITES: &[Place] = &[Place::Callsites];
-/// Where rows have columns to sort by.
-const SORTED: &[Place] = &[Place::Callsites, Place::Promotion, Place::Threads, Place::Leaks];
+const HELP: &[Place] = &[Place::Help];
+const TARGETS: &[Place] = &[Place::Targets];
+/// Where one can tell the target something: those that have a number.
+const TELLING: &[Place] = places![SCREENS, LOG];
+/// Those, and the details of what they show: all that is of one target.
+const PANES: &[Place] = places![TELLING, CLOSELY];
+/// Wherever there is a target that one could go to the screens of.
+const NUMBERED: &[Place] = places![PANES, COLUMNS, EXPORT, HELP];
+/// All places.
+pub const EVERYWHERE: &[Place] = places![NUMBERED, TARGETS];
+/// Where rows are callsites.
+const ROWS: &[Place] = &[Place::Callsites, Place::Timeline, Place::Promotion];
+const LEAKS: &[Place] = &[Place::Leaks];
 const TREE: &[Place] = &[Place::Callers];
 const FLAME: &[Place] = &[Place::Flame];
-/// Where one metric is counted.
-const COUNTED: &[Place] = &[Place::Callers, Place::Flame, Place::Source];
 const SOURCE: &[Place] = &[Place::Source];
-/// Where one can go from one thing of note to the next.
-const NOTED: &[Place] = &[Place::Flame, Place::Source];
+const THREADS: &[Place] = &[Place::Threads];
+const SITES: &[Place] = &[Place::Callsites];
 const SURVIVORS: &[Place] = &[Place::Promotion];
-const HELP: &[Place] = &[Place::Help];
+/// Where a callsite may be selected,
+const CHOSEN: &[Place] = places![ROWS, TREE, LEAKS];
+/// and where none is.
+const UNCHOSEN: &[Place] = places![THREADS, LOG];
+const GROWING: &[Place] = places![SITES, LEAKS];
+/// What lies below callers and has nothing to come back to.
+const LOWEST: &[Place] = places![ROWS, THREADS, LEAKS];
+/// Where rows have columns to sort by.
+const SORTED: &[Place] = places![SITES, SURVIVORS, THREADS, LEAKS];
+/// Where one metric is counted.
+const COUNTED: &[Place] = places![TREE, FLAME, SOURCE];
+/// Where one can go from one thing of note to the next.
+const NOTED: &[Place] = places![FLAME, SOURCE];
 
 macro_rules! bindings {
     ($([$($key:expr),+] $shown:literal $short:literal $places:ident $action:ident$(($with:expr))?$({$field:ident: $value:expr})? $says:literal;)*) => {
@@ -403,6 +420,10 @@ pub const BINDINGS: &[Binding] = bindings! {
     [Code(Enter)] "Enter" "write" EXPORT Write "write what is selected; the path is below";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" EXPORT Back "close the menu, and write nothing";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" HELP Back "close the help";
+    [Code(Enter)] "Enter" "attach" TARGETS Attach "attach to the selected target";
+    [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" TARGETS Back "leave off attaching, list all again, or back to where you came from";
+    [char('/')] "/" "find" TARGETS Filter "list the targets alone whose name or pid has a text";
+    [char('d')] "d" "demo" TARGETS Demo "start the built-in demo, and attach to it";
     [char('/')] "/" "filter" SCREENS Filter "filter by names, callers, threads, sizes, ages …: see below; Up, Down: those before";
     [char('>')] ">" "" SCREENS NextThread{forward: true} "the blocks of the next thread alone, on all screens; after the last: of all";
     [char('<')] "<" "" SCREENS NextThread{forward: false} "those of the one before";
@@ -411,6 +432,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('t')] "t" "group" SITES Group "group by callsite, function, file, crate or module, size class, thread";
     [char('c')] "c" "columns" SITES Columns "choose the columns and their order";
     [char('d')] "d" "details" CHOSEN Details "look at the selected callsite closely: stacks, sizes, blocks, hints";
+    [char('d')] "d" "" UNCHOSEN Details "say where a callsite can be selected, to look at it closely";
     [char('D')] "D" "since" GROWING GrowthBase "count growth from another mark, or from when heaptop came";
     [char('A')] "A" "auto marks" LEAKS Automatic "mark every 1, 5, 15 or 60 minutes by itself, or not any more";
     [char('L')] "L" "limit" LEAKS Limit "set a limit of bytes in use, for the forecast";
@@ -420,6 +442,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('n')] "n" "" NOTED NextMatch{forward: true} "to the next of them; in a source file to the next line with bytes";
     [char('N')] "N" "" NOTED NextMatch{forward: false} "to the one before";
     [char('D')] "D" "growth" FLAME GrowthBase "say by how much frames grew, and colour those with evidence; then from another mark, then no more";
+    [char('d')] "d" "details" NOTED Details "look closely at the callsite that the selected frame or line is";
     [char('z')] "z" "freeze" FLAME Freeze "stay at this moment while the target goes on";
     [char('m')] "m" "metric" COUNTED Metric "count in use, allocated, promoted or short-lived";
     [char('m')] "m" "" SITES Metric "what an export counts";
@@ -442,19 +465,20 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('M')] "M" "mark" PANES Mark "give this moment a name, for all viewers";
     [char('R')] "R" "" PANES Record "record into a file in the working directory, or end that";
     [char('W')] "W" "" PANES Snapshot "write a snapshot: a recording of this moment, in the working directory";
+    [char('T')] "T" "" PANES Targets "list the running targets, to attach to another one";
     [char('?')] "?" "help" EVERYWHERE Help "this help";
     [char('q')] "q" "quit" EVERYWHERE Quit "quit; the target goes on";
-    [char('1')] "1" "" EVERYWHERE Go(Place::Callsites) "callsites: who holds the heap";
-    [char('2')] "2" "" EVERYWHERE Go(Place::Callers) "callers of the selected callsite";
-    [char('3')] "3" "" EVERYWHERE Go(Place::Flame) "flamegraph: where in the program the bytes come from";
-    [char('4')] "4" "" EVERYWHERE Go(Place::Timeline) "the target over time";
-    [char('5')] "5" "" EVERYWHERE Go(Place::Promotion) "who survives the nursery, and who dies young";
-    [char('6')] "6" "" EVERYWHERE Go(Place::Threads) "threads: who allocates, and who frees what others allocated";
-    [char('7')] "7" "" EVERYWHERE Go(Place::Leaks) "leaks: what is old, what grew, and when a limit is reached";
-    [char('8')] "8" "" EVERYWHERE Go(Place::Source) "source: the selected callsite's file, with bytes beside the lines";
-    [char('9')] "9" "" EVERYWHERE Go(Place::Log) "log: what agent, connection and heaptop had to say";
-    [Code(KeyCode::Tab)] "Tab" "" EVERYWHERE NextScreen "next screen";
-    [Code(BackTab)] "Shift-Tab" "" EVERYWHERE FormerScreen "the screen before";
+    [char('1')] "1" "" NUMBERED Go(Place::Callsites) "callsites: who holds the heap";
+    [char('2')] "2" "" NUMBERED Go(Place::Callers) "callers of the selected callsite";
+    [char('3')] "3" "" NUMBERED Go(Place::Flame) "flamegraph: where in the program the bytes come from";
+    [char('4')] "4" "" NUMBERED Go(Place::Timeline) "the target over time";
+    [char('5')] "5" "" NUMBERED Go(Place::Promotion) "who survives the nursery, and who dies young";
+    [char('6')] "6" "" NUMBERED Go(Place::Threads) "threads: who allocates, and who frees what others allocated";
+    [char('7')] "7" "" NUMBERED Go(Place::Leaks) "leaks: what is old, what grew, and when a limit is reached";
+    [char('8')] "8" "" NUMBERED Go(Place::Source) "source: the selected callsite's file, with bytes beside the lines";
+    [char('9')] "9" "" NUMBERED Go(Place::Log) "log: what agent, connection and heaptop had to say";
+    [Code(KeyCode::Tab)] "Tab" "" NUMBERED NextScreen "next screen";
+    [Code(BackTab)] "Shift-Tab" "" NUMBERED FormerScreen "the screen before";
     [Code(Up), char('k')] "Up, k" "" EVERYWHERE Up "one row up";
     [Code(Down), char('j')] "Down, j" "" EVERYWHERE Down "one row down";
     [Code(PageUp)] "PgUp" "" EVERYWHERE PageUp "one page up";
@@ -467,22 +491,28 @@ pub const BINDINGS: &[Binding] = bindings! {
     [Code(Right), char('l')] "Right, l" "" TREE Right "open the branch, or go to its first child";
     [Code(Left), char('h')] "Left, h" "" FLAME Left "to the frame beside it";
     [Code(Right), char('l')] "Right, l" "" FLAME Right "to the frame beside it";
+    [Code(Left), char('h')] "Left, h" "" HELP Left "to the part of the help before";
+    [Code(Right), char('l')] "Right, l" "next part" HELP Right "to the next part of the help";
     [char('y')] "y" "" SCREENS Copy "copy the selected row";
     [char('r')] "r" "" SCREENS Reset "everything as at the start";
     [Control('z')] "^Z" "" EVERYWHERE Suspend "suspend; fg comes back";
     [Control('c')] "^C" "" EVERYWHERE Quit "quit";
 };
 
-/// What the signs on the screens mean; the help ends with it, behind the filter's predicates.
+/// What the signs on the screens mean.
 pub const LEGEND: &[(&str, &str)] = &[
     ("±9 %", "95 % interval, by its larger half; on a share in points of percent"),
     ("< ≥ ≤", "one-sided bounds, with 95 % confidence"),
     ("–", "not known: never the same as 0"),
     ("dim", "fewer than 5 samples stand behind it"),
     ("promoted", "share of the bytes born young that outlived the nursery's cycle"),
-    ("nursery", "what a cycle is: bytes that the program allocates; [ ] ask for others"),
+    ("nursery", "what a cycle of it is: so many bytes that the program allocates"),
     ("dies young", "the rest of them"),
-    ("growth", "bytes in use since the mark, once a second; ▲ with evidence, of all rows in 95 %"),
+    (
+        "▲",
+        "growth with evidence: in 95 % of cases no row has it by chance; at a heading: sorted by it",
+    ),
+    ("growth", "bytes in use now less those at the mark, or when heaptop came; once a second"),
     ("mean life", "of all blocks; > while the last of them live"),
     ("lifetime", "half of the blocks are dead by then; > when over half outlive it"),
     ("trend", "in use over the last minutes, from 0 to its largest"),
@@ -531,7 +561,7 @@ mod tests {
     fn each_screen_has_a_key_of_its_own() {
         for tab in TABS {
             let key = KeyEvent::new(KeyCode::Char(tab.key), KeyModifiers::NONE);
-            for &place in EVERYWHERE {
+            for &place in NUMBERED {
                 assert_eq!(action(&key, place), Some(Action::Go(tab.place)), "{}", tab.name);
             }
             assert!(PANES.contains(&tab.place));

@@ -38,12 +38,14 @@ pub mod log;
 mod mouse;
 mod moves;
 pub mod outcome;
+pub mod pane;
 pub mod promotion;
 pub mod rooms;
 mod screens;
 pub mod settings;
 pub mod source;
 pub mod summary;
+pub mod targets;
 pub mod threads;
 pub mod time;
 pub mod timeline;
@@ -118,6 +120,12 @@ pub enum Message {
     Source(Arc<str>, Result<source::Text, String>),
     /// What is being recorded: the file's name, and how large it is.
     Recording(Option<(String, String)>),
+    /// For a moment [`App::awaited_pane`] has been the same.
+    Still,
+    /// What a look for targets found.
+    Targets(targets::Look),
+    /// The target could not be attached to: a sentence.
+    NotAttached(String),
 }
 
 /// What the terminal loop shall do.
@@ -141,6 +149,13 @@ pub enum Effect {
     Snapshot,
     /// Read a source file and answer with [`Message::Source`].
     Read(Arc<str>),
+    /// Attach to the target that listens here, with a viewer anew, or answer with
+    /// [`Message::NotAttached`].
+    Attach(PathBuf),
+    /// The same for the demo, started for it.
+    Demo,
+    /// Leave off attaching.
+    Stay,
 }
 
 /// The state. See the module.
@@ -199,6 +214,10 @@ pub struct App {
     summary: Summary,
     live: Live,
     table: Option<Table>,
+    /// The details beside the rows.
+    pane: Option<Box<details::Details>>,
+    /// How many of those there were.
+    panes: u64,
     /// Taken when the screen was paused.
     export: Option<Box<Shown>>,
     note: Option<String>,
@@ -212,6 +231,12 @@ pub struct App {
     revision: Option<u64>,
     /// What is shown is a file.
     file: Option<Reading>,
+    /// Where that file lies.
+    path: Option<PathBuf>,
+    /// There is no target, and no file.
+    unattached: bool,
+    /// Where the target listens.
+    attached: Option<PathBuf>,
     /// What is being recorded: the file's name, and how large it is.
     recording: Option<(String, String)>,
     dirty: bool,
@@ -244,6 +269,8 @@ pub enum Typed {
     Limit,
     /// What is looked for; it was this before.
     Find(String),
+    /// Which targets are listed; it was this before.
+    Target(String),
 }
 
 impl App {
@@ -285,6 +312,8 @@ impl App {
             summary: Summary::unknown(),
             live: Live::unknown(),
             table: None,
+            pane: None,
+            panes: 0,
             export: None,
             note: None,
             unread: None,
@@ -292,6 +321,9 @@ impl App {
             silence: None,
             revision: None,
             file: None,
+            path: None,
+            unattached: false,
+            attached: None,
             recording: None,
             dirty: true,
         }
@@ -301,6 +333,13 @@ impl App {
     #[must_use]
     pub fn of_file(options: Options) -> Self {
         Self { file: Some(Reading::Percent(0)), ..Self::new(options) }
+    }
+
+    /// The same for the file that lies there.
+    #[must_use]
+    pub fn at(mut self, path: PathBuf) -> Self {
+        self.path = Some(path);
+        self
     }
 
     /// How far the file is read; `None`: what is shown is a live target.
@@ -427,13 +466,25 @@ impl App {
     /// What must be read: news until the next key, else trouble, else notices.
     #[must_use]
     pub fn sentence(&self) -> Option<String> {
+        if let (None, Screen::Targets(targets)) = (&self.note, self.shown()) {
+            return self.about_targets(targets);
+        }
         self.note
             .clone()
             .or_else(|| match self.file {
                 Some(reading) => Some(self.about_file(reading)),
-                None => self.live.trouble(self.silence),
+                None => self.trouble(),
             })
             .or_else(|| self.live.notices.last().cloned())
+    }
+
+    /// What is wrong, in a sentence, with the key that helps.
+    fn trouble(&self) -> Option<String> {
+        let trouble = self.live.trouble(self.silence)?;
+        Some(match self.live.remedy(self.silence) {
+            Some((action, does)) => self.with_key(&trouble, action, does),
+            None => trouble,
+        })
     }
 
     /// What is to be known of a file: how far it is read, or how it ended.
@@ -453,6 +504,15 @@ impl App {
         }
     }
 
+    /// The filter of what is shown; empty: there is none.
+    #[must_use]
+    pub fn filter(&self) -> &str {
+        match self.shown() {
+            Screen::Targets(targets) => &targets.filter,
+            _ => &self.question.filter,
+        }
+    }
+
     /// Lines of each part of the screen.
     #[must_use]
     pub fn rooms(&self) -> Rooms {
@@ -461,8 +521,9 @@ impl App {
         let lines = |sentence: String| (sentence.chars().count().div_ceil(line)).min(9) as u16;
         let wishes = Wishes {
             sentence: self.sentence().map_or(0, lines),
+            bare: self.choosing(),
             past: self.question.when != When::Now,
-            filter: self.prompt.is_some() || !self.question.filter.is_empty(),
+            filter: self.prompt.is_some() || !self.filter().is_empty(),
             // The timeline is a larger one.
             curve: !matches!(self.screen(), Screen::Timeline(_)),
             list: !matches!(
@@ -494,5 +555,7 @@ impl App {
     }
 }
 
+#[cfg(test)]
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;

@@ -3,12 +3,12 @@
 //! Whatever the screen: a name of a screen in the title goes there; on the time bar, and on
 //! the timeline's charts, a press is a moment, a drag a range, and the wheel steps; a heading
 //! sorts by its column, once more the other way round; a row is selected; elsewhere the wheel
-//! goes along the rows.
+//! goes along the rows. Once more on a target that is selected attaches to it.
 
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use super::keys::{Action, TimeKey};
-use super::{App, Screen};
+use super::{App, Effect, Screen};
 use crate::query::Column;
 use crate::session::Session;
 use crate::view;
@@ -18,21 +18,36 @@ const LINES: usize = 3;
 
 impl App {
     /// See the module.
-    pub(super) fn mouse(&mut self, event: MouseEvent, session: &Session) {
+    pub(super) fn mouse(&mut self, event: MouseEvent, session: &Session) -> Vec<Effect> {
         let place = (event.column, event.row);
+        let mut effects = Vec::new();
         match event.kind {
             MouseEventKind::ScrollUp | MouseEventKind::ScrollDown => {
                 self.turn(event.kind == MouseEventKind::ScrollUp, place, session);
+            }
+            MouseEventKind::Down(MouseButton::Left) if self.selected_target_at(place) => {
+                effects = self.attach(session);
             }
             MouseEventKind::Down(MouseButton::Left) => self.press(place, session),
             MouseEventKind::Drag(MouseButton::Left) => self.drag(place, session),
             MouseEventKind::Up(_) => {
                 self.pressed_ns = None;
-                return;
+                return effects;
             }
-            _ => return,
+            _ => return effects,
         }
         self.dirty = true;
+        effects
+    }
+
+    /// Whether it is the selected one of the targets that can be attached to.
+    fn selected_target_at(&self, (_, y): (u16, u16)) -> bool {
+        let Screen::Targets(targets) = self.screen() else { return false };
+        let rooms = self.rooms();
+        let row = y.checked_sub(rooms.above_body()).filter(|row| *row < rooms.body);
+        let (rows, _) = targets.counts();
+        let (at, first) = (targets.cursor.index(), targets.cursor.offset());
+        at < rows && row.is_some_and(|row| first + usize::from(row) == at)
     }
 
     fn turn(&mut self, up: bool, (x, y): (u16, u16), session: &Session) {
@@ -47,6 +62,13 @@ impl App {
         } else {
             self.scroll(|i, _| i.saturating_add(LINES), session);
         }
+    }
+
+    /// Whether the pane of details, where there is one, lies on this line.
+    fn is_beside_rows(&self, y: u16) -> bool {
+        let rooms = self.rooms();
+        let below = rooms.above_body() + rooms.body + rooms.total;
+        (rooms.above_body() - rooms.heading..below).contains(&y)
     }
 
     fn is_time_bar(&self, y: u16) -> bool {
@@ -64,6 +86,10 @@ impl App {
                 self.settle(session);
             }
             return;
+        }
+        let pane = self.pane_columns() > 0 && x >= self.list_columns();
+        if pane && self.screen().is_list() && self.is_beside_rows(y) {
+            return self.open_details(session);
         }
         if self.is_time_bar(y) {
             if let Some(at) = view::timebar::time_at(self, x, self.size.0) {
@@ -139,7 +165,7 @@ impl App {
     }
 
     fn press_heading(&mut self, x: u16, session: &Session) {
-        let width = self.size.0;
+        let width = self.list_columns();
         match self.screen() {
             Screen::Callsites(_) => {
                 let Some(column) = view::callsites::column_at(self, x, width) else { return };

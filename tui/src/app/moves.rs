@@ -52,6 +52,7 @@ impl App {
                 let len = menu.formats().len();
                 menu.cursor.go(to(menu.cursor.index(), page), len, page);
             }
+            Some(Screen::Targets(targets)) => targets.scroll(|at| to(at, page), page),
             Some(Screen::Promotion(p)) => {
                 p.scroll(|at| to(at, page), page);
                 self.settle(session);
@@ -88,6 +89,7 @@ impl App {
         match self.stack.last_mut()? {
             Screen::Callsites(cursor) | Screen::Columns { cursor } => Some(cursor),
             Screen::Export(menu) => Some(&mut menu.cursor),
+            Screen::Targets(targets) => Some(&mut targets.cursor),
             Screen::Callers(c) => Some(&mut c.cursor),
             Screen::Promotion(p) => Some(&mut p.cursor),
             Screen::Leaks(l) => Some(&mut l.cursor),
@@ -105,12 +107,22 @@ impl App {
     pub(super) fn sideways(&mut self, right: bool, session: &Session) {
         let page = usize::from(self.rooms().body);
         let last = self.columns.len().saturating_sub(2);
+        let parts = self.help().map_or_else(Vec::new, |help| help.parts);
         match self.stack.last_mut() {
             Some(Screen::Callsites(_)) if right => {
                 self.passed_over = (self.passed_over + 1).min(last);
             }
             Some(Screen::Callsites(_)) => self.passed_over = self.passed_over.saturating_sub(1),
             Some(Screen::Flame(f)) => f.along(right, page),
+            Some(Screen::Help { offset }) => {
+                let part = if right {
+                    parts.iter().find(|part| **part > *offset)
+                } else {
+                    parts.iter().rev().find(|part| **part < *offset)
+                };
+                // Before the first part stands what can be gone through.
+                *offset = part.copied().unwrap_or(if right { *offset } else { 0 });
+            }
             Some(Screen::Callers(c)) => {
                 let Callers { rows, cursor, opened, tree, .. } = &mut **c;
                 let at = cursor.index();
@@ -145,7 +157,7 @@ impl App {
                 | Screen::Details(_)
                 | Screen::Columns { .. }
                 | Screen::Export(_)
-                | Screen::Help { .. },
+                | Screen::Targets(_),
             )
             | None => {}
         }
@@ -162,8 +174,12 @@ impl App {
     /// To a screen that has a number.
     pub(super) fn go_to(&mut self, place: Place, session: &Session) {
         self.close_help();
+        if self.unattached {
+            return self.say("choose a target first".into());
+        }
         self.close_columns();
         self.close_export();
+        self.close_targets();
         if place == Place::Callers {
             return self.go_to_callers(session);
         }
@@ -185,7 +201,12 @@ impl App {
     /// To the next of the screens that have a number, or to the one before.
     pub(super) fn go_along(&mut self, forward: bool, session: &Session) {
         self.close_help();
+        if self.unattached {
+            return self.say("choose a target first".into());
+        }
+        self.close_columns();
         self.close_export();
+        self.close_targets();
         let from = self.screen().place();
         let at = TABS.iter().position(|tab| tab.place == from).unwrap_or(0);
         let step = if forward { 1 } else { TABS.len() - 1 };
@@ -214,6 +235,8 @@ impl App {
             _ => None,
         };
         if left.is_some() && (selected.is_none() || selected == left) {
+            // Details that were looked at above them are no callers.
+            self.aside.retain(|screen| matches!(screen, Screen::Callers(_)));
             self.stack.append(&mut self.aside);
             self.come_back(session);
         } else {
@@ -244,15 +267,14 @@ impl App {
             let table = self.table.as_ref().filter(|_| self.question.group == Grouping::Callsite);
             table?.row(cursor?.index()).map(|row| (row.key, row.label.clone()))
         };
-        match frame.or_else(among) {
-            Some((key, label)) => {
-                let next = Callers::of(vec![key], vec![label], Direction::Callers);
-                self.aside.clear();
-                self.stack.push(Screen::Callers(Box::new(next)));
-                self.ask(session);
-            }
-            None => self.say("select a callsite first: 1 lists them".into()),
-        }
+        let Some((key, label)) = frame.or_else(among) else {
+            let list = Action::Go(Place::Callsites);
+            return self.say(self.with_key("select a callsite first", list, "lists them"));
+        };
+        let next = Callers::of(vec![key], vec![label], Direction::Callers);
+        self.aside.clear();
+        self.stack.push(Screen::Callers(Box::new(next)));
+        self.ask(session);
     }
 
     /// A screen that was covered is on top again: what it holds is old, unless
@@ -282,6 +304,7 @@ impl App {
             | Screen::Log(_)
             | Screen::Columns { .. }
             | Screen::Export(_)
+            | Screen::Targets(_)
             | Screen::Help { .. } => None,
         }
     }
@@ -317,7 +340,10 @@ impl App {
         }
         let next = match self.screen() {
             Screen::Callers(c) => c.drilled(c.cursor.index()),
-            Screen::Columns { .. } | Screen::Export(_) | Screen::Help { .. } => None,
+            Screen::Targets(_)
+            | Screen::Columns { .. }
+            | Screen::Export(_)
+            | Screen::Help { .. } => None,
             _ => self
                 .selected()
                 .map(|(key, label)| Callers::of(vec![key], vec![label], Direction::Callers)),
@@ -333,8 +359,8 @@ impl App {
     fn go_into(&mut self, session: &Session) {
         let Some(key) = self.selected_row().map(|row| row.key) else { return };
         let Some(together) = self.question.group.together() else {
-            return self
-                .say("sizes and threads have no callers: t groups by callsite again".into());
+            let said = "sizes and threads have no callers";
+            return self.say(self.with_key(said, Action::Group, "groups by the next"));
         };
         self.left_group = Some((self.question.group, key));
         self.group_by(Grouping::Callsite, session);

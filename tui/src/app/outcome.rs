@@ -11,6 +11,7 @@ use std::time::Duration;
 use heaptop_protocol::estimate::Interval;
 use heaptop_protocol::message::{FromViewer, Sampling};
 
+use super::keys::Action;
 use super::{App, Effect};
 use crate::session::{Connection, Session, sane};
 use crate::view::format;
@@ -50,6 +51,8 @@ pub(super) struct Asked {
 /// What a session shows of a command.
 enum Seen {
     Done(String),
+    /// Sampling is off, and can be started again.
+    Off,
     Refused(String),
     Nothing,
 }
@@ -94,9 +97,7 @@ impl Told {
                 Seen::Done(format!("the agent chooses R now: {r}"))
             }
             (Self::Sampling(true), Sampling::On) => Seen::Done("sampling is on now".into()),
-            (Self::Sampling(false), Sampling::Paused | Sampling::Stopped) => {
-                Seen::Done("sampling is off now; x starts it again".into())
-            }
+            (Self::Sampling(false), Sampling::Paused | Sampling::Stopped) => Seen::Off,
             (Self::Sampling(true), Sampling::Stopped) => {
                 let why = session.stopped().unwrap_or("it has stopped for good");
                 Seen::Refused(format!("the target does not sample again: {why}"))
@@ -145,10 +146,15 @@ impl App {
             let wishes = wishes.join("; ");
             return self.say(format!("the connection went before the target answered: {wishes}"));
         }
+        let off = self.with_key("sampling is off now", Action::Sampling, "starts it again");
         let mut said = Vec::new();
         self.asked.retain(|asked| match asked.told.seen(session) {
             Seen::Done(sentence) | Seen::Refused(sentence) => {
                 said.push(sentence);
+                false
+            }
+            Seen::Off => {
+                said.push(off.clone());
                 false
             }
             Seen::Nothing => true,
@@ -197,37 +203,17 @@ impl App {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::{Message, Options};
+    use crate::app::Message;
+    use crate::app::testing::{press, refresh, started};
     use crate::session::Input;
     use crate::session::fixture::Fixture;
-    use crate::view::theme::Theme;
-    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
     use heaptop_protocol::message::{Mark, SetSampling};
-
-    fn started(f: &Fixture) -> App {
-        let mut app = App::new(Options { theme: Theme::mono(), ascii: false });
-        app.update(Message::Resize(80, 24), &f.session);
-        app.update(Message::Refresh, &f.session);
-        app
-    }
-
-    fn press(app: &mut App, f: &Fixture, keys: &str) {
-        for c in keys.chars() {
-            let code = if c == '⏎' { KeyCode::Enter } else { KeyCode::Char(c) };
-            let key = KeyEvent::new(code, KeyModifiers::NONE);
-            app.update(Message::Key(key), &f.session);
-        }
-    }
-
-    fn refresh(app: &mut App, f: &Fixture) {
-        app.update(Message::Refresh, &f.session);
-    }
 
     #[test]
     fn an_interval_is_told_once_a_status_shows_it() {
         let mut f = Fixture::new(64 << 10);
         let mut app = started(&f);
-        press(&mut app, &f, "+y");
+        press(&mut app, &f.session, "+y");
         assert!(app.awaited_answer().is_some());
         f.report();
         refresh(&mut app, &f);
@@ -243,11 +229,11 @@ mod tests {
     fn silence_is_told_and_a_late_answer_too() {
         let mut f = Fixture::new(64 << 10);
         let mut app = started(&f);
-        press(&mut app, &f, "xy");
+        press(&mut app, &f.session, "xy");
         app.update(Message::NoAnswer, &f.session);
         assert_eq!(app.note(), Some("the target has not answered: sampling shall stop"));
         assert_eq!(app.awaited_answer(), None, "said once");
-        press(&mut app, &f, "j");
+        press(&mut app, &f.session, "j");
         app.update(Message::NoAnswer, &f.session);
         assert_eq!(app.note(), None);
         f.sampling = Sampling::Paused;
@@ -262,13 +248,13 @@ mod tests {
         f.sampling = Sampling::Paused;
         f.report();
         let mut app = started(&f);
-        press(&mut app, &f, "xy");
+        press(&mut app, &f.session, "xy");
         f.sampling = Sampling::Stopped;
         f.report();
         refresh(&mut app, &f);
         let refused = "the target does not sample again: it has stopped for good";
         assert_eq!(app.note(), Some(refused));
-        press(&mut app, &f, "+y");
+        press(&mut app, &f.session, "+y");
         f.pass(2.0);
         f.report();
         refresh(&mut app, &f);
@@ -281,7 +267,7 @@ mod tests {
     fn a_connection_that_goes_takes_the_answer_along() {
         let mut f = Fixture::new(64 << 10);
         let mut app = started(&f);
-        press(&mut app, &f, "+yMa⏎");
+        press(&mut app, &f.session, "+yMa⏎");
         f.session.apply(Input::Connection(Connection::Lost("gone".into())));
         refresh(&mut app, &f);
         let gone =
@@ -296,7 +282,7 @@ mod tests {
         f.sampling = Sampling::Paused;
         f.report();
         let mut app = started(&f);
-        press(&mut app, &f, "Ma⏎");
+        press(&mut app, &f.session, "Ma⏎");
         let at = f.now();
         f.say(Mark { at, label: "a".into() });
         refresh(&mut app, &f);
@@ -308,7 +294,7 @@ mod tests {
     fn a_command_that_was_not_sent_is_not_awaited() {
         let f = Fixture::new(64 << 10);
         let mut app = started(&f);
-        press(&mut app, &f, "xy");
+        press(&mut app, &f.session, "xy");
         app.update(Message::NotSent(SetSampling { on: false }.into()), &f.session);
         assert_eq!(app.awaited_answer(), None);
         assert!(app.note().unwrap().contains("takes no commands now"));

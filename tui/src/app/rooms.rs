@@ -59,6 +59,8 @@ impl Rooms {
 pub struct Wishes {
     /// Lines of the sentence; 0: there is none.
     pub sentence: u16,
+    /// What is shown is of no target: there are no figures of one, and no time.
+    pub bare: bool,
     /// What is shown is not now: the time bar must say of when it is.
     pub past: bool,
     /// There is a time bar.
@@ -88,9 +90,10 @@ pub fn divide(width: u16, height: u16, wishes: Wishes) -> Rooms {
     rooms.bar = give(true, 1, 2);
     rooms.title = give(true, 1, 3);
     rooms.sentence = give(wishes.sentence > 0, 1, 4);
-    rooms.curve = give(wishes.past && wishes.curve, 1, 5);
+    let curve = wishes.curve && !wishes.bare;
+    rooms.curve = give(wishes.past && curve, 1, 5);
     rooms.heading = give(wishes.list, 1, 4);
-    rooms.figures = give(true, 1, 5);
+    rooms.figures = give(!wishes.bare, 1, 5);
     rooms.filter = give(wishes.filter, 1, 6);
     rooms.crumbs = give(wishes.crumbs, 1, 7);
     // From here on the body has more than one row: a screen is for its rows.
@@ -101,15 +104,15 @@ pub fn divide(width: u16, height: u16, wishes: Wishes) -> Rooms {
     } else {
         3
     };
-    rooms.curve += give(!wishes.past && wishes.curve, 1, 10);
+    rooms.curve += give(!wishes.past && curve, 1, 10);
     rooms.total = give(wishes.total, 1, 12);
-    rooms.figures += give(true, figures - 1, 14);
+    rooms.figures += give(!wishes.bare, figures - 1, 14);
     rooms.sentence += give(wishes.sentence > 1, wishes.sentence.clamp(1, MOST_SENTENCE) - 1, 16);
     rooms.upper_rule = give(true, 1, 18);
     rooms.lower_rule = give(true, 1, 18);
     rooms.panel = give(wishes.panel, if height < 24 { 8 } else { 10 }, 20);
     rooms.panel += give(wishes.panel, height.saturating_sub(30) / 3, 30);
-    rooms.curve += give(wishes.curve, 2, 40);
+    rooms.curve += give(curve, 2, 40);
     rooms.body += left;
     rooms
 }
@@ -122,7 +125,7 @@ mod tests {
     fn lines_add_up_at_every_size() {
         for height in 0..200 {
             for width in [0, 1, 20, 80, 160, 300] {
-                for bits in 0..256 {
+                for bits in 0..512 {
                     let wishes = Wishes {
                         sentence: (bits & 1) * 5,
                         filter: bits & 2 > 0,
@@ -132,6 +135,7 @@ mod tests {
                         past: bits & 32 > 0,
                         curve: bits & 64 > 0,
                         panel: bits & 128 > 0,
+                        bare: bits & 256 > 0,
                     };
                     let r = divide(width, height, wishes);
                     let sum = r.title

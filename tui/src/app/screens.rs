@@ -9,6 +9,7 @@ use super::leaks::Leaks;
 use super::log::Log;
 use super::promotion::Promotion;
 use super::source::Source;
+use super::targets::Targets;
 use super::threads::Threads;
 use super::timeline::Timeline;
 use super::tree::{Opened, TreeRow};
@@ -44,6 +45,8 @@ pub enum Screen {
     },
     /// What can be written.
     Export(Menu),
+    /// What can be attached to.
+    Targets(Box<Targets>),
     /// The keys.
     Help {
         /// First line shown.
@@ -91,6 +94,7 @@ impl Screen {
             Self::Details(_) => Place::Details,
             Self::Columns { .. } => Place::Columns,
             Self::Export(_) => Place::Export,
+            Self::Targets(_) => Place::Targets,
             Self::Help { .. } => Place::Help,
         }
     }

@@ -22,6 +22,8 @@ pub struct Settings {
     pub columns: Vec<Column>,
     /// A limit of bytes in use, for forecasts.
     pub limit: Option<u64>,
+    /// On wide terminals the details of the selected row stand beside the rows.
+    pub pane: bool,
     /// Minutes between automatic marks; 0: there are none.
     pub marks_minutes: u64,
     /// Which keys do what.
@@ -57,6 +59,7 @@ impl Default for Settings {
             metric: Metric::InUseBytes,
             columns: Column::ALL.to_vec(),
             limit: None,
+            pane: true,
             marks_minutes: 0,
             keymap: Keymap::default(),
         }
@@ -82,11 +85,9 @@ impl App {
         self
     }
 
-    /// The same for who has never seen a screen: says what to press.
-    #[must_use]
-    pub const fn first(mut self) -> Self {
+    /// It is the first screen of who looks at it: says what to press.
+    pub const fn is_first(&mut self) {
         self.first = true;
-        self
     }
 
     /// What to press next, for who sees this for the first time; by the first key it is gone.
@@ -112,6 +113,22 @@ impl App {
     pub fn tell(&mut self, said: Vec<String>) {
         for sentence in said {
             self.say(sentence);
+        }
+    }
+
+    /// The first key that does this on the screen that is shown, as people read it.
+    #[must_use]
+    pub fn key_for(&self, action: Action) -> Option<String> {
+        self.keymap().key_of(action, self.screen().place())
+    }
+
+    /// A sentence, and behind it what to press for what it `does`; without that where no key
+    /// does it here.
+    #[must_use]
+    pub fn with_key(&self, said: &str, action: Action, does: &str) -> String {
+        match self.key_for(action) {
+            Some(key) => format!("{said}; {key} {does}"),
+            None => said.to_owned(),
         }
     }
 
@@ -196,7 +213,8 @@ mod tests {
         let stack = f.stack(&["main", "leaf"]);
         f.alloc(stack, 100);
         f.pass(1.0);
-        let mut app = App::new(Options::default()).first();
+        let mut app = App::new(Options::default());
+        app.is_first();
         app.update(Message::Resize(80, 24), &f.session);
         app.update(Message::Refresh, &f.session);
         assert!(app.first_hint().unwrap().contains("Enter who calls the row"));

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::keys::Action;
 use super::screens::Screen;
 use super::{App, Callers};
 use crate::query::{self, Direction, NodeKey, SourceLine};
@@ -170,7 +171,9 @@ impl App {
     pub(super) fn drill_line(&mut self, session: &Session) {
         let Screen::Source(s) = self.screen() else { return };
         let Some(line) = s.figures(s.line) else {
-            return self.say("nothing is allocated through this line: n goes to the next".into());
+            let said = "nothing is allocated through this line";
+            let next = Action::NextMatch { forward: true };
+            return self.say(self.with_key(said, next, "goes to the next that has bytes"));
         };
         let next = Callers::of(vec![line.key], vec![line.label.clone()], Direction::Callers);
         self.aside.clear();

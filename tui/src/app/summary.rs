@@ -5,6 +5,7 @@
 
 use heaptop_protocol::message::{Losses, Sampling, Track};
 
+use super::keys::Action;
 use crate::query::{self, When};
 use crate::session::figures::{Estimate, Ratio};
 use crate::session::{Connection, Session};
@@ -261,10 +262,22 @@ impl Live {
         match (&self.stopped, self.sampling) {
             (Some(why), _) => Some(format!("sampling stopped: {why}")),
             (None, Some(Sampling::Paused)) => {
-                Some("sampling is off: what is born now is not seen; x starts it again".into())
+                Some("sampling is off: what is born now is not seen".into())
             }
             (None, Some(Sampling::Stopped)) => Some("sampling has stopped".into()),
             (None, Some(Sampling::On) | None) => None,
+        }
+    }
+
+    /// What the user can do about that trouble: an action, and what it does.
+    #[must_use]
+    pub const fn remedy(&self, silence: Option<u64>) -> Option<(Action, &'static str)> {
+        match (&self.connection, self.sampling, &self.stopped) {
+            (Connection::Ended(_), ..) => Some((Action::Targets, "lists the targets that run")),
+            (Connection::Connected, Some(Sampling::Paused), None) if silence.is_none() => {
+                Some((Action::Sampling, "starts it again"))
+            }
+            _ => None,
         }
     }
 }

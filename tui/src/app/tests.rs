@@ -65,6 +65,7 @@ fn selected(app: &App) -> String {
         Screen::Flame(flame) => flame.selected().unwrap().label.function.to_string(),
         Screen::Threads(threads) => threads.selected().unwrap().name.clone(),
         Screen::Source(source) => source.line.to_string(),
+        Screen::Targets(targets) => targets.selected().unwrap().name.clone(),
         Screen::Timeline(_)
         | Screen::Log(_)
         | Screen::Columns { .. }
@@ -112,6 +113,16 @@ fn tab_goes_to_and_fro_and_keeps_the_drill() {
     press(&mut app, &f.session, &[KeyCode::BackTab, KeyCode::Enter]);
     assert_eq!(tree(&app).focus.len(), 1, "Enter drills anew");
     assert_eq!(app.screens().len(), 2);
+}
+
+#[test]
+fn the_callers_are_come_back_to_whatever_was_opened_above_them() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    press(&mut app, &f.session, &[c('2'), c('d')]);
+    assert_eq!(app.screen().place(), keys::Place::Details);
+    press(&mut app, &f.session, &[c('1'), c('2')]);
+    assert_eq!(names(&app), ["big", " left", "  main", " right", "  main"]);
 }
 
 #[test]

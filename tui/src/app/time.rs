@@ -56,6 +56,12 @@ impl Times {
         self.cursor
     }
 
+    /// Whether the range that is set ends where time does.
+    #[must_use]
+    pub const fn ends_now(&self) -> bool {
+        self.to.is_none() && self.cursor.is_none()
+    }
+
     /// Whether it moves by itself.
     #[must_use]
     pub const fn playing(&self) -> bool {

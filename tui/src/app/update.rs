@@ -43,7 +43,9 @@ impl App {
             Message::Mouse(event) => {
                 // A question or a line that is typed wants its answer first.
                 if self.wanted.is_none() && self.prompt.is_none() {
-                    self.mouse(event, session);
+                    let effects = self.mouse(event, session);
+                    self.settle(session);
+                    return effects;
                 }
             }
             Message::Paste(pasted) => {
@@ -78,10 +80,16 @@ impl App {
             Message::NotSent(command) => self.not_sent(&command),
             Message::NoAnswer => self.no_answer(session),
             Message::Passed(ns) => self.travel(session, |times, span| times.pass(ns, span)),
+            Message::Still => self.ask_pane(session),
+            Message::Targets(look) => self.targets_are(look),
+            Message::NotAttached(why) => self.not_attached(&why),
             Message::Reading(percent) => {
                 let reading = percent.map_or(Reading::Done, Reading::Percent);
-                self.dirty |= self.file != Some(reading);
-                self.file = Some(reading);
+                if self.file != Some(reading) {
+                    (self.dirty, self.file) = (true, Some(reading));
+                    // No news come behind the last: what is made once a second is made now.
+                    self.forget_details();
+                }
             }
             Message::Recording(recording) => {
                 self.dirty |= self.recording != recording;
@@ -152,7 +160,13 @@ impl App {
             Action::Left => self.sideways(false, session),
             Action::Right => self.sideways(true, session),
             Action::Drill => self.drill(session),
+            Action::Back if matches!(self.screen(), Screen::Targets(_)) => {
+                return self.back_from_targets(session);
+            }
             Action::Back => self.back(session),
+            Action::Targets => self.open_targets(),
+            Action::Attach => return self.attach(session),
+            Action::Demo => return self.start_demo(),
             Action::Mark => {
                 if self.can_tell(session) {
                     self.prompt = Some(Prompt { input: Input::default(), kind: Typed::Mark });
@@ -267,6 +281,7 @@ impl App {
             Action::GrowthBase => self.next_growth_base(session),
             Action::Details => self.open_details(session),
             Action::Automatic => self.next_period(session),
+            Action::Filter if matches!(self.screen(), Screen::Targets(_)) => self.type_narrower(),
             Action::Filter => self.type_filter(),
             Action::NextThread { forward } => self.next_thread(forward, session),
             Action::Limit => {
@@ -418,7 +433,7 @@ impl App {
                     Typed::Mark => return self.mark(input.value(), session),
                     Typed::Limit => self.set_limit(input.value()),
                     Typed::Filter(_) => self.keep_filter(),
-                    Typed::Find(_) => {}
+                    Typed::Find(_) | Typed::Target(_) => {}
                 }
             }
             KeyCode::Esc => {
@@ -430,6 +445,7 @@ impl App {
                         self.ask(session);
                     }
                     Typed::Find(before) => self.look_for(&before, session),
+                    Typed::Target(before) => self.narrow(&before),
                     Typed::Mark | Typed::Limit => {}
                 }
             }
@@ -456,6 +472,10 @@ impl App {
         if let Some(Prompt { input, kind: Typed::Find(_) }) = &self.prompt {
             let text = input.value().to_owned();
             self.look_for(&text, session);
+        }
+        if let Some(Prompt { input, kind: Typed::Target(_) }) = &self.prompt {
+            let text = input.value().to_owned();
+            self.narrow(&text);
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use crate::session::estimate::{self, Sight};
 use crate::session::figures::Estimate;
 use crate::session::sane::is_hostile;
 use crate::source::discover::{Found, kind};
@@ -14,27 +13,15 @@ use serde::Serialize;
 /// What is not known.
 const UNKNOWN: &str = "–";
 
+/// What to do without a target.
+pub(super) const NONE: &str =
+    "no target runs: link heaptop-agent into a program and start it, or try `heaptop demo`";
+
 /// Columns of a name.
 const NAME: usize = 40;
 
-/// Nanoseconds since the agent started.
-fn uptime_ns(found: &Found) -> u64 {
-    found.status.map_or(found.target.hello.uptime_ns, |status| status.at.time_ns)
-}
-
-fn in_use(found: &Found) -> Estimate {
-    found.status.map_or(Estimate::Unknown, |status| {
-        estimate::bytes(&status.totals.in_use, Sight::of(&status))
-    })
-}
-
-/// Prints a table with a heading; `numbered` puts `1)` … in front, and `2)`
-/// begins at the number given.
-pub(super) fn table(
-    targets: &[Found],
-    numbered: Option<usize>,
-    out: &mut impl Write,
-) -> io::Result<()> {
+/// Prints a table with a heading.
+pub(super) fn table(targets: &[Found], out: &mut impl Write) -> io::Result<()> {
     let heading = ["PID", "NAME", "KIND", "INTERVAL", "IN USE", "UPTIME"].map(String::from);
     let rows = targets.iter().map(|found| {
         [
@@ -42,19 +29,15 @@ pub(super) fn table(
             text::keep_start(&text::name(&found.target.hello.name), NAME).into_owned(),
             kind(&found.target.hello).into(),
             found.status.map_or(UNKNOWN.into(), |s| format::interval(s.interval.bytes())),
-            format::estimate(&in_use(found), Unit::Bytes).to_string(),
-            format::uptime(uptime_ns(found) / 60_000_000_000),
+            format::estimate(&found.in_use(), Unit::Bytes).to_string(),
+            format::uptime(found.uptime_ns() / 60_000_000_000),
         ]
     });
     let rows: Vec<[String; 6]> = std::iter::once(heading).chain(rows).collect();
     let width = |column: usize| rows.iter().map(|row| text::width(&row[column])).max().unwrap_or(0);
     let widths: [usize; 6] = std::array::from_fn(width);
-    for (index, row) in rows.iter().enumerate() {
-        let mut line = match (numbered, index) {
-            (None, _) => String::new(),
-            (Some(_), 0) => "    ".into(),
-            (Some(first), index) => format!("{:>2}) ", first + index - 1),
-        };
+    for row in &rows {
+        let mut line = String::new();
         for (column, cell) in row.iter().enumerate() {
             let room = " ".repeat(widths[column] - text::width(cell));
             // The pid is a number: to the right.
@@ -71,6 +54,8 @@ pub(super) fn table(
 #[derive(Serialize)]
 struct Target<'a> {
     pid: u32,
+    /// The nearest process above it that is a target too.
+    parent_pid: Option<u32>,
     name: &'a str,
     kind: &'a str,
     /// R.
@@ -117,12 +102,13 @@ pub(super) fn json(targets: &[Found], out: &mut impl Write) -> io::Result<()> {
         .iter()
         .map(|found| Target {
             pid: found.target.pid,
+            parent_pid: found.parent,
             name: &found.target.hello.name,
             kind: kind(&found.target.hello),
             interval_bytes: found.status.map(|status| status.interval.bytes()),
-            in_use: InUse::new(in_use(found)),
+            in_use: InUse::new(found.in_use()),
             lost_births: found.status.map(|status| status.losses.births),
-            uptime_seconds: uptime_ns(found) / 1_000_000_000,
+            uptime_seconds: found.uptime_ns() / 1_000_000_000,
             agent_version: &found.target.hello.agent_version,
             uid: found.target.uid,
             socket: found.target.socket.to_string_lossy().into_owned(),
@@ -150,12 +136,12 @@ pub(crate) fn escaped(json: &str) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
     use crate::source::{Target, fake};
     use heaptop_protocol::message::{FromAgent, Hello};
 
-    pub(in crate::cli) fn found(pid: u32, name: &str) -> Found {
+    fn found(pid: u32, name: &str) -> Found {
         Found {
             target: Target {
                 pid,
@@ -167,6 +153,7 @@ pub(super) mod tests {
                 FromAgent::Status(status) => Some(status),
                 _ => None,
             }),
+            parent: None,
         }
     }
 
@@ -175,7 +162,7 @@ pub(super) mod tests {
         let mut unknown = found(4711, "evil\x1b[2J");
         unknown.status = None;
         let mut out = Vec::new();
-        table(&[found(12, "orders-api"), unknown], None, &mut out).unwrap();
+        table(&[found(12, "orders-api"), unknown], &mut out).unwrap();
         let out = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = out.lines().collect();
         assert_eq!(lines[0], " PID  NAME        KIND    INTERVAL      IN USE          UPTIME");
@@ -188,7 +175,7 @@ pub(super) mod tests {
     fn a_long_name_does_not_widen_the_table() {
         let long = "n".repeat(400);
         let mut out = Vec::new();
-        table(&[found(1, &long)], None, &mut out).unwrap();
+        table(&[found(1, &long)], &mut out).unwrap();
         let out = String::from_utf8(out).unwrap();
         assert!(out.contains(&format!("  {}…  linked", &long[..39])), "{out}");
         let mut out = Vec::new();
@@ -215,9 +202,9 @@ pub(super) mod tests {
         let mut dormant = found(2, "dormant");
         let status = dormant.status.as_mut().unwrap();
         (status.sampling, status.totals) = (Sampling::Paused, Totals::default());
-        assert_eq!(in_use(&dormant), Estimate::Unknown);
+        assert_eq!(dormant.in_use(), Estimate::Unknown);
         dormant.status.as_mut().unwrap().sampling = Sampling::On;
-        assert!(matches!(in_use(&dormant), Estimate::Below { .. }));
+        assert!(matches!(dormant.in_use(), Estimate::Below { .. }));
         let mut out = Vec::new();
         json(&[lost], &mut out).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();

@@ -14,12 +14,12 @@ mod list;
 mod load;
 mod man;
 mod open;
-mod pick;
 mod record;
 mod report;
 mod seal;
 
 pub(crate) use crate::size::bytes;
+pub(crate) use export_ctf::write_trace;
 pub(crate) use list::escaped;
 
 use std::hash::{BuildHasher, RandomState};
@@ -27,6 +27,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use heaptop_protocol::estimate::Interval;
 
@@ -37,16 +38,15 @@ use crate::session::{Damage, Missing, Session};
 use crate::size;
 use crate::source::Link;
 use crate::source::demo::Demo;
-use crate::source::discover::{Survey, survey};
+use crate::source::discover::survey;
 use crate::source::wanted::Wanted;
-use crate::symbols::Symbolizer;
-use crate::terminal::{self, Ended, Setup};
+use crate::terminal::{self, Begin, Ended, Left, Setup};
 use crate::view::text;
 use crate::view::theme::Palette;
 
 /// A live, statistical heap profiler for the terminal.
 ///
-/// Without a command: attaches to the target of this user, or asks which.
+/// Without a command: attaches to the target of this user, or lists them to choose one.
 #[derive(Debug, Parser)]
 #[command(name = "heaptop", version)]
 struct Arguments {
@@ -143,7 +143,7 @@ impl From<io::Error> for Failure {
 /// The program `heaptop`.
 #[must_use]
 pub fn main() -> ExitCode {
-    let (sentence, code) = match run(&Arguments::parse()) {
+    let (sentence, code) = match arguments().and_then(|arguments| run(&arguments)) {
         Ok(()) | Err(Failure::BrokenPipe) => return ExitCode::SUCCESS,
         Err(Failure::Signal(number)) => return ExitCode::from(128 + (number & 0x7f) as u8),
         Err(Failure::Status(code)) => return ExitCode::from(code),
@@ -152,6 +152,30 @@ pub fn main() -> ExitCode {
     };
     say(&sentence);
     ExitCode::from(code)
+}
+
+/// The command line. Who names a target where a command stands is told how to attach to it;
+/// all else that is wrong the parser tells.
+fn arguments() -> Result<Arguments, Failure> {
+    Arguments::try_parse().map_err(|error| match meant_a_target(&error) {
+        Some(sentence) => Failure::Usage(sentence),
+        None => error.exit(),
+    })
+}
+
+/// What to say where a word that is like no command stands in the place of one.
+fn meant_a_target(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let like_a_command = error.get(ContextKind::SuggestedSubcommand).is_some();
+    (error.kind() == ErrorKind::InvalidSubcommand && !like_a_command).then(|| {
+        format!(
+            "there is no command {word}: `heaptop attach {word}` attaches to the target of that \
+             name or pid, `heaptop open {word}` shows a recording, and `heaptop help` lists the \
+             commands"
+        )
+    })
 }
 
 /// One line on standard error. What is in it may come from a target, from a file's
@@ -199,30 +223,24 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Open(open)) => open.run(setup),
         Some(Command::Attach { target }) => {
             let socket = Wanted::from(&**target).socket().map_err(Failure::Usage)?;
-            attach(&socket, setup)
+            attach(&socket, None, setup)
         }
         _ => choose(setup),
     }
 }
 
-/// The targets; what else was met is told.
-fn look() -> Result<Survey, Failure> {
+fn list(json: bool) -> Result<(), Failure> {
     let survey = survey().map_err(|error| Failure::Usage(error.to_string()))?;
     for trouble in &survey.troubles {
         say(trouble);
     }
-    Ok(survey)
-}
-
-fn list(json: bool) -> Result<(), Failure> {
-    let survey = look()?;
     let mut out = io::stdout().lock();
     if json {
         list::json(&survey.targets, &mut out)?;
     } else if !survey.targets.is_empty() {
-        list::table(&survey.targets, None, &mut out)?;
+        list::table(&survey.targets, &mut out)?;
     } else if survey.troubles.is_empty() {
-        writeln!(io::stderr(), "heaptop: {}", pick::NONE)?;
+        say(list::NONE);
     }
     Ok(out.flush()?)
 }
@@ -237,14 +255,11 @@ fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
 }
 
 fn choose(setup: Setup) -> Result<(), Failure> {
-    let survey = look()?;
-    let mut out = io::stdout().lock();
-    let choice = pick::choose(&survey.targets, &mut io::stdin().lock(), &mut out)?;
-    drop(out);
-    match choice {
-        pick::Choice::Target(index) => attach(&survey.targets[index].target.socket, setup),
-        pick::Choice::Demo => demo(setup),
-        pick::Choice::Nothing => Ok(()),
+    let survey = survey().map_err(|error| Failure::Usage(error.to_string()))?;
+    match &survey.targets[..] {
+        // With one target there is nothing to ask.
+        [found] => attach(&found.target.socket, None, setup),
+        _ => shown(terminal::run(Begin::Choice(survey), setup)).map(drop),
     }
 }
 
@@ -271,27 +286,26 @@ fn any_seed() -> u32 {
 
 fn demo(setup: Setup) -> Result<(), Failure> {
     let demo = Demo::start().map_err(Failure::Usage)?;
-    attach(demo.socket(), setup)
+    let socket = demo.socket().to_owned();
+    attach(&socket, Some(demo), setup)
 }
 
-fn attach(socket: &Path, setup: Setup) -> Result<(), Failure> {
+fn attach(socket: &Path, demo: Option<Demo>, setup: Setup) -> Result<(), Failure> {
     let link = Link::open(socket).map_err(|error| Failure::Usage(error.to_string()))?;
-    let symbols = Symbolizer::start(link.name_answers());
-    shown(terminal::run(link, symbols, setup).map(|(ended, recorded)| {
-        if let Some(sentence) = recorded {
-            say(&sentence);
-        }
-        ended
-    }))
+    shown(terminal::run(Begin::Target(link, demo), setup)).map(drop)
 }
 
-/// How a screen ended.
-fn shown(ended: anyhow::Result<Ended>) -> Result<(), Failure> {
+/// How a screen ended, and what was recorded until then; where what was shown is damaged.
+fn shown(left: anyhow::Result<Left>) -> Result<Vec<Damage>, Failure> {
+    let Left { ended, said, damage } =
+        left.map_err(|error| Failure::Failed(format!("{error:#}")))?;
+    for sentence in &said {
+        say(sentence);
+    }
     match ended {
-        Ok(Ended::Quit) => Ok(()),
-        Ok(Ended::Signal(number)) => Err(Failure::Signal(number)),
-        Ok(Ended::TerminalGone) => Err(Failure::Signal(signal_hook::consts::SIGHUP)),
-        Err(error) => Err(Failure::Failed(format!("{error:#}"))),
+        Ended::Quit => Ok(damage),
+        Ended::Signal(number) => Err(Failure::Signal(number)),
+        Ended::TerminalGone => Err(Failure::Signal(signal_hook::consts::SIGHUP)),
     }
 }
 
@@ -341,5 +355,17 @@ mod tests {
         assert_eq!(parse("heaptop attach").unwrap_err(), 2);
         assert_eq!(parse("heaptop atach 1").unwrap_err(), 2);
         assert_eq!(parse("heaptop --version").unwrap_err(), 0);
+    }
+
+    #[test]
+    fn who_names_a_target_is_told_how_to_attach() {
+        let said =
+            |line: &str| meant_a_target(&Arguments::try_parse_from(line.split(' ')).unwrap_err());
+        let sentence = said("heaptop orders-api").unwrap();
+        assert!(sentence.contains("`heaptop attach orders-api`"), "{sentence}");
+        assert!(said("heaptop 4711").unwrap().contains("`heaptop attach 4711`"));
+        for parsers in ["heaptop atach 1", "heaptop attach", "heaptop --nothing"] {
+            assert_eq!(said(parsers), None, "{parsers}");
+        }
     }
 }

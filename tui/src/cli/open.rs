@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{Failure, load, report, shown};
 use crate::source::file;
-use crate::terminal::{self, Setup};
+use crate::terminal::{self, Begin, Setup};
 
 /// Shows a recording or a trace on the same screens, over all of its time.
 #[derive(Debug, Args)]
@@ -24,8 +24,7 @@ impl Open {
 
     pub(super) fn run(&self, setup: Setup) -> Result<(), Failure> {
         let tell = file::open(&self.file).map_err(|error| Failure::Usage(error.to_string()))?;
-        let mut damage = Vec::new();
-        shown(terminal::show(tell, setup, &mut damage))?;
+        let damage = shown(terminal::run(Begin::File(tell, self.file.clone()), setup))?;
         super::sound(&self.file.to_string_lossy(), &damage)
     }
 }

@@ -125,6 +125,13 @@ pub const SETTINGS: &[Setting] = &[
         set: set_columns,
     },
     Setting {
+        name: "details-pane",
+        says: "Show the details of the selected row beside the rows, on terminals of 160 columns or more.",
+        one_of: Vec::new,
+        shown: |c| c.settings.pane.to_string(),
+        set: |c, v| truth(v).map(|pane| c.settings.pane = pane),
+    },
+    Setting {
         name: "limit",
         says: "A limit of bytes in use for forecasts of growth, such as \"2G\"; \"\": none.",
         one_of: Vec::new,

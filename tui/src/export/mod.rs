@@ -8,9 +8,11 @@
 mod prune;
 mod shown;
 mod svg;
+mod trace;
 
 pub use shown::{Format, Shown, propose, run, write_new};
 pub use svg::{ExportError, Shape, svg};
+pub use trace::trace;
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};

@@ -8,7 +8,7 @@ use crate::cli::escaped;
 use crate::report::{Report, csv, json, text};
 
 /// Most files of one name in a directory: past this an export is refused.
-const MOST_NUMBERS: u32 = 9999;
+pub(super) const MOST_NUMBERS: u32 = 9999;
 
 /// What a screen shows, for exports.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +17,8 @@ pub struct Shown {
     pub request: Request,
     /// Itself, where it is a table.
     pub table: Option<Report>,
+    /// The file that it is read from.
+    pub recording: Option<PathBuf>,
 }
 
 /// What it can be written as.
@@ -32,11 +34,13 @@ pub enum Format {
     Csv,
     /// The table, for programs.
     Json,
+    /// All events of the file that is read, for memtrace's viewers: see [`super::trace`].
+    Ctf,
 }
 
 impl Format {
     /// All of them, in the order of the menu.
-    const ALL: [Self; 5] = [Self::Svg, Self::Folded, Self::Text, Self::Csv, Self::Json];
+    const ALL: [Self; 6] = [Self::Svg, Self::Folded, Self::Text, Self::Csv, Self::Json, Self::Ctf];
 
     /// What the file's name ends with.
     #[must_use]
@@ -47,6 +51,7 @@ impl Format {
             Self::Text => "txt",
             Self::Csv => "csv",
             Self::Json => "json",
+            Self::Ctf => "ctf",
         }
     }
 
@@ -59,6 +64,7 @@ impl Format {
             Self::Text => "the table as text",
             Self::Csv => "the table for spreadsheets, with intervals",
             Self::Json => "the table for programs, with intervals",
+            Self::Ctf => "all of the recording, whatever is shown, for memtrace's viewers",
         }
     }
 
@@ -71,7 +77,10 @@ impl Shown {
     /// What it can be written as.
     #[must_use]
     pub fn formats(&self) -> Vec<Format> {
-        let can = |format: &Format| self.table.is_some() || !format.is_table();
+        let can = |format: &Format| match format {
+            Format::Ctf => self.recording.is_some(),
+            format => self.table.is_some() || !format.is_table(),
+        };
         Format::ALL.into_iter().filter(can).collect()
     }
 
@@ -79,6 +88,7 @@ impl Shown {
     #[must_use]
     pub fn file_name(&self, format: Format, n: u32) -> String {
         let what = match &self.table {
+            _ if format == Format::Ctf => "trace",
             Some(table) if format.is_table() => table.view.name(),
             _ => slug(self.request.metric),
         };
@@ -92,6 +102,7 @@ impl Shown {
         let written = match (format, &self.table) {
             (Format::Svg, _) => return stacks(self.request.svg()),
             (Format::Folded, _) => return stacks(self.request.folded()),
+            (Format::Ctf, _) => return Err("a trace is made of a file, and not in memory".into()),
             (_, None) => return Err("this screen has no table".into()),
             (Format::Text, Some(table)) => text::write(table, text::WIDTH, &mut out),
             (Format::Csv, Some(table)) => csv::write(table, &mut out),
@@ -140,7 +151,7 @@ mod tests {
     use super::*;
 
     fn shown() -> Shown {
-        Shown { request: request(), table: None }
+        Shown { request: request(), table: None, recording: None }
     }
 
     #[test]

@@ -14,14 +14,19 @@ use heaptop_protocol::message::{FromAgent, Hello, Status};
 
 use super::handshake::Greeted;
 use super::link::GREETING;
+use super::process::parent;
 use super::socket::{Patience, Peer, check_directory, own_uid};
 use super::{LinkError, Target};
+use crate::session::estimate::{self, Sight};
+use crate::session::figures::Estimate;
 
 /// Time for a target on a list to greet and to tell how it is.
 const PROBE: Duration = Duration::from_secs(1);
 /// Targets asked at the same time: more of them than there ever are, and few enough
 /// for the files that a process may have open.
 const AT_ONCE: usize = 256;
+/// So many processes above a target are looked at for another target.
+const ANCESTORS: usize = 64;
 /// Age from which a socket that refuses is certainly left over.
 const LEFT_OVER: Duration = Duration::from_secs(2);
 
@@ -32,6 +37,24 @@ pub struct Found {
     pub target: Target,
     /// How it is; `None` if it did not tell in time.
     pub status: Option<Status>,
+    /// The pid of the nearest process above it that is a target too.
+    pub parent: Option<u32>,
+}
+
+impl Found {
+    /// Bytes in use.
+    #[must_use]
+    pub fn in_use(&self) -> Estimate {
+        self.status.map_or(Estimate::Unknown, |status| {
+            estimate::bytes(&status.totals.in_use, Sight::of(&status))
+        })
+    }
+
+    /// Since the agent started, in nanoseconds.
+    #[must_use]
+    pub fn uptime_ns(&self) -> u64 {
+        self.status.map_or(self.target.hello.uptime_ns, |status| status.at.time_ns)
+    }
 }
 
 /// What there is.
@@ -106,7 +129,17 @@ fn survey_in(directories: &[(PathBuf, u32)]) -> Result<Survey, LinkError> {
     }
     survey.targets.sort_by_key(|found| found.target.pid);
     survey.targets.dedup_by_key(|found| found.target.pid);
+    let pids: Vec<u32> = survey.targets.iter().map(|found| found.target.pid).collect();
+    for found in &mut survey.targets {
+        found.parent = above(found.target.pid, &pids, parent);
+    }
     Ok(survey)
+}
+
+/// The nearest process above `pid` that is one of `pids`, which are sorted.
+fn above(pid: u32, pids: &[u32], parent: impl Fn(u32) -> Option<u32>) -> Option<u32> {
+    let ancestors = std::iter::successors(parent(pid), |&pid| parent(pid));
+    ancestors.take(ANCESTORS).find(|pid| pids.binary_search(pid).is_ok())
 }
 
 /// The sockets of agents in a directory.
@@ -155,7 +188,7 @@ pub(super) fn probe(socket: &Path) -> Result<Found, LinkError> {
             Err(_) => break None,
         }
     };
-    Ok(Found { target, status })
+    Ok(Found { target, status, parent: None })
 }
 
 /// Asks who listens at `socket`, as long as it takes to attach.
@@ -248,6 +281,22 @@ mod tests {
         rustix::fs::utimensat(here, &path, &times, rustix::fs::AtFlags::empty()).unwrap();
         assert_eq!(look(dir.path()).troubles, [""; 0]);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn the_nearest_target_above_is_found_whatever_lies_between() {
+        // 9 ─ 8 (a shell) ─ 5 ─ 1; whoever is its own parent is not gone round with.
+        let parent = |pid| match pid {
+            9 => Some(8),
+            8 => Some(5),
+            5 => Some(1),
+            7 => Some(7),
+            _ => None,
+        };
+        assert_eq!(above(9, &[1, 5, 9], parent), Some(5));
+        assert_eq!(above(9, &[1, 9], parent), Some(1));
+        assert_eq!(above(5, &[5, 9], parent), None);
+        assert_eq!(above(7, &[9], parent), None);
     }
 
     fn timespec(time: SystemTime) -> rustix::fs::Timespec {

@@ -172,7 +172,7 @@ pub(crate) fn script() -> Vec<FromAgent> {
     ]
 }
 
-fn bytes(messages: impl IntoIterator<Item = FromAgent>) -> Vec<u8> {
+pub(super) fn bytes(messages: impl IntoIterator<Item = FromAgent>) -> Vec<u8> {
     let mut out = Vec::new();
     for message in messages {
         assert!(message.write(&mut out));

@@ -114,6 +114,11 @@ impl Inbox {
         }
     }
 
+    /// Takes all that must not wait.
+    pub(crate) fn take_urgent(&self) -> VecDeque<Event> {
+        std::mem::take(&mut self.lock().urgent)
+    }
+
     /// Nobody will take any more: who waits for room is let go.
     pub fn close(&self) {
         self.lock().closed = true;

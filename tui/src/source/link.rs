@@ -36,7 +36,8 @@ use crate::session::names::Named;
 /// may be long behind.
 pub(super) const GREETING: Duration = Duration::from_secs(5);
 /// First and longest pause before a lost link is opened again.
-const BACK_OFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
+pub(super) const BACK_OFF: (Duration, Duration) =
+    (Duration::from_millis(200), Duration::from_secs(2));
 /// A process closes its sockets before it can be seen to have ended: how long to
 /// wait for that, before the end of a stream counts as a loss.
 const EXITING: Duration = Duration::from_millis(300);
@@ -205,6 +206,11 @@ enum End {
     Damaged(LinkError),
 }
 
+/// The pause behind one that was in vain.
+pub(super) fn longer(pause: Duration) -> Duration {
+    (pause * 2).min(BACK_OFF.1)
+}
+
 impl Keeper {
     fn say(&self, state: State) -> bool {
         self.inbox.put(OVERHEAD, SourceEvent::Connection(state))
@@ -364,7 +370,7 @@ impl Keeper {
                 }
                 Err(error) => lost = Some(error.to_string()),
             }
-            pause = (pause * 2).min(BACK_OFF.1);
+            pause = longer(pause);
         }
     }
 }

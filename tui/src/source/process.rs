@@ -59,6 +59,16 @@ fn zombie_status(pid: u32) -> Option<i32> {
     status_in(&stat)
 }
 
+/// The process that started another, or took it over when that one ended.
+pub(super) fn parent(pid: u32) -> Option<u32> {
+    parent_in(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The parent in a line of `/proc/PID/stat`: the fourth field.
+fn parent_in(stat: &str) -> Option<u32> {
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 /// The wait status in a line of `/proc/PID/stat`. Behind the name, which may hold
 /// anything, the state is the third field and the status the 52nd.
 fn status_in(stat: &str) -> Option<i32> {
@@ -191,6 +201,18 @@ mod tests {
         assert_eq!(status_in(&format!("42 (Z) S {rest}2304 0")), None);
         assert_eq!(status_in("42 (x) Z 1"), None);
         assert_eq!(status_in(""), None);
+        assert_eq!(parent_in(&format!("42 (a) Z 9 (b)) S 17 {rest}")), Some(17));
+        assert_eq!(parent_in("42 (x) S"), None);
+        assert_eq!(parent_in(""), None);
+    }
+
+    #[test]
+    fn a_child_knows_its_parent() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        assert_eq!(parent(child.id()), Some(std::process::id()));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(parent(child.id()), None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The link against agents that behave, and agents that do not.
 
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -196,6 +197,58 @@ fn a_lost_link_comes_back_while_the_target_lives() {
         assert_eq!(until_change(&link).1, State::Connected);
         assert!(matches!(next(&link), SourceEvent::Message(FromAgent::Hello(_))));
     });
+}
+
+#[test]
+fn a_socket_that_goes_and_comes_back_is_connected_to_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let [path, aside] = ["1.sock", "aside"].map(|name| dir.path().join(name));
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let (from, to) = (path.clone(), aside.clone());
+    let agent = std::thread::spawn(move || {
+        let said = fake::bytes([fake::hello().into()].into_iter().chain(fake::script()));
+        let (mut first, _) = listener.accept().unwrap();
+        first.write_all(&said).unwrap();
+        // The viewer's greeting: what is not read would be a reset and no end.
+        assert!(first.read(&mut [0; 4096]).unwrap() > 0);
+        std::fs::rename(&from, &to).unwrap();
+        drop(first);
+        let (mut second, _) = listener.accept().unwrap();
+        second.write_all(&said).unwrap();
+        let _ = std::io::copy(&mut second, &mut std::io::sink());
+    });
+    let link = Link::open(&path).unwrap();
+    assert_eq!(until_change(&link).1, State::Connected);
+    let State::Lost(why) = until_change(&link).1 else { panic!("it is lost") };
+    assert!(why.contains("closed"), "{why}");
+    // As often as it is tried, however long that goes on.
+    for _ in 0..3 {
+        assert_eq!(until_change(&link).1, State::Connecting);
+        let State::Lost(why) = until_change(&link).1 else { panic!("there is no socket") };
+        assert!(why.contains("there is no socket"), "{why}");
+    }
+    std::fs::rename(&aside, &path).unwrap();
+    loop {
+        match until_change(&link).1 {
+            State::Connected => break,
+            State::Connecting | State::Lost(_) => {}
+            State::Ended(why) => panic!("{why}"),
+        }
+    }
+    assert!(matches!(next(&link), SourceEvent::Message(FromAgent::Hello(_))));
+    drop(link);
+    agent.join().unwrap();
+}
+
+#[test]
+fn pauses_between_attempts_grow_up_to_a_bound() {
+    let pauses: Vec<Duration> = std::iter::successors(Some(super::link::BACK_OFF.0), |pause| {
+        Some(super::link::longer(*pause))
+    })
+    .take(7)
+    .collect();
+    let ms: Vec<u128> = pauses.iter().map(Duration::as_millis).collect();
+    assert_eq!(ms, [200, 400, 800, 1600, 2000, 2000, 2000]);
 }
 
 #[test]

@@ -157,6 +157,7 @@ mod tests {
                 hello: Hello { name: name.into(), ..fake::hello() },
             },
             status: None,
+            parent: None,
         };
         let all = vec![found(1, "api"), found(2, "api-test"), found(3, "web"), found(4, "web")];
         assert_eq!(choose("api", &all), Ok("/1".into()));

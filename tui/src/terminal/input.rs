@@ -11,8 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::{Handle, Signals};
 
-use super::screen;
-use crate::source::inbox::{Event, Inbox, Signal};
+use super::{Outlet, screen};
+use crate::source::inbox::{Event, Signal};
 
 /// How often the input thread looks whether it is still wanted.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
@@ -46,14 +46,14 @@ pub(super) struct Listeners {
 }
 
 impl Listeners {
-    pub(super) fn start(inbox: &Arc<Inbox>) -> io::Result<Self> {
+    pub(super) fn start(outlet: &Arc<Outlet>) -> io::Result<Self> {
         let over = Arc::new(Over::default());
         let signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH])?;
         let handle = signals.handle();
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
-        let (to, ended) = (Arc::clone(inbox), Arc::clone(&over));
+        let (to, ended) = (Arc::clone(outlet), Arc::clone(&over));
         thread("heaptop-signals").spawn(move || listen_to_signals(signals, &to, &ended))?;
-        let (to, ended) = (Arc::clone(inbox), Arc::clone(&over));
+        let (to, ended) = (Arc::clone(outlet), Arc::clone(&over));
         let terminal = Keyboard::find()?;
         thread("heaptop-keys").spawn(move || listen_to_keys(&terminal, &to, &ended))?;
         Ok(Self { over, signals: handle })
@@ -70,7 +70,7 @@ impl Drop for Listeners {
     }
 }
 
-fn listen_to_signals(mut signals: Signals, inbox: &Inbox, over: &Over) {
+fn listen_to_signals(mut signals: Signals, outlet: &Outlet, over: &Over) {
     for number in signals.forever() {
         let signal = match number {
             SIGTSTP => Signal::Suspend,
@@ -78,7 +78,7 @@ fn listen_to_signals(mut signals: Signals, inbox: &Inbox, over: &Over) {
             SIGWINCH => Signal::Resize,
             _ => Signal::Quit(number),
         };
-        inbox.put_urgent(Event::Signal(signal));
+        outlet.put(Event::Signal(signal));
         if let Signal::Quit(number) = signal
             && !over.within(GRACE)
         {
@@ -115,7 +115,7 @@ impl Keyboard {
 
 /// Waits at the terminal itself, so as to see that it is gone: the key parser
 /// would wait for ever.
-fn listen_to_keys(terminal: &Keyboard, inbox: &Inbox, over: &Over) {
+fn listen_to_keys(terminal: &Keyboard, outlet: &Outlet, over: &Over) {
     while !over.flag.load(Ordering::SeqCst) {
         let mut fds = [PollFd::from_borrowed_fd(terminal.fd(), PollFlags::IN)];
         let polled = poll(&mut fds, Some(&LOOK));
@@ -129,17 +129,17 @@ fn listen_to_keys(terminal: &Keyboard, inbox: &Inbox, over: &Over) {
             match crossterm::event::poll(A_MOMENT) {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(_) => return inbox.put_urgent(Event::Signal(Signal::TerminalGone)),
+                Err(_) => return outlet.put(Event::Signal(Signal::TerminalGone)),
             }
             match crossterm::event::read() {
                 // Sizes come with the signal.
                 Ok(crossterm::event::Event::Resize(..)) => {}
-                Ok(event) => inbox.put_urgent(Event::Input(event)),
-                Err(_) => return inbox.put_urgent(Event::Signal(Signal::TerminalGone)),
+                Ok(event) => outlet.put(Event::Input(event)),
+                Err(_) => return outlet.put(Event::Signal(Signal::TerminalGone)),
             }
         }
     }
     if !over.flag.load(Ordering::SeqCst) {
-        inbox.put_urgent(Event::Signal(Signal::TerminalGone));
+        outlet.put(Event::Signal(Signal::TerminalGone));
     }
 }

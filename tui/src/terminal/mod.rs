@@ -20,11 +20,15 @@
 //!    size at any moment; nothing is drawn at 0 × 0.
 //! 6. **A terminal that is gone** ends the loop: the input thread polls for it,
 //!    and a failed write says so too.
-//! 7. **Silence** of the target is told by the second ([`silence`]); nothing else
+//! 7. **Another target** may be attached to while the loop runs: then it waits at that one's
+//!    inbox, and what nobody has taken of keys and signals goes along ([`outlet`]).
+//! 8. **Silence** of the target is told by the second ([`silence`]); nothing else
 //!    on the screen moves by the clock.
 
+mod choosing;
 mod input;
 mod live;
+mod outlet;
 mod reading;
 mod recorder;
 mod screen;
@@ -40,9 +44,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::source::SourceEvent;
-use crate::source::inbox::{Event, Inbox, Signal};
+use crate::source::inbox::{Event, Signal};
 use input::Listeners;
-pub use live::{Setup, run, show};
+pub use live::{Begin, Left, Setup, run};
+pub use outlet::Outlet;
 use screen::Screen;
 pub use usable::usable;
 
@@ -100,10 +105,10 @@ pub enum Ended {
 }
 
 /// Runs the screen until it ends, and restores the terminal.
-pub fn run_ui(inbox: &Arc<Inbox>, ui: &mut impl Ui) -> io::Result<Ended> {
-    let listeners = Listeners::start(inbox)?;
+pub fn run_ui(outlet: &Arc<Outlet>, ui: &mut impl Ui) -> io::Result<Ended> {
+    let listeners = Listeners::start(outlet)?;
     let mut screen = Screen::enter()?;
-    let ended = Loop { inbox, screen: &mut screen, due: None, drawn: None }.run(ui);
+    let ended = Loop { outlet, screen: &mut screen, due: None, drawn: None }.run(ui);
     let restored = screen.leave();
     drop(listeners);
     match ended.and_then(|ended| restored.map(|()| ended)) {
@@ -123,7 +128,7 @@ fn gone(error: &io::Error) -> bool {
 }
 
 struct Loop<'a> {
-    inbox: &'a Arc<Inbox>,
+    outlet: &'a Arc<Outlet>,
     screen: &'a mut Screen,
     /// When to look whether to draw.
     due: Option<Instant>,
@@ -145,7 +150,7 @@ impl Loop<'_> {
             }
             let alarm = ui.alarm();
             let until = [self.due, alarm].into_iter().flatten().min();
-            match self.inbox.take(until) {
+            match self.outlet.inbox().take(until) {
                 None if alarm.is_some_and(|alarm| alarm <= Instant::now()) => {
                     ui.ring();
                     self.draw_within(ui.pace());

@@ -26,6 +26,14 @@ enum Now {
     Ending(Receiver<String>),
 }
 
+/// What is to be said of a recording.
+pub(super) enum News {
+    /// It goes on from now on.
+    Began(String),
+    /// It is over, or never began.
+    Over(String),
+}
+
 /// See the module.
 pub(super) struct Recorder {
     target: Target,
@@ -100,30 +108,30 @@ impl Recorder {
     }
 
     /// Sees what has come of it; what is to be said.
-    pub(super) fn look(&mut self) -> Option<String> {
+    pub(super) fn look(&mut self) -> Option<News> {
         match &mut self.now {
             Now::Starting(started) => match started.try_recv() {
                 Ok(Ok(recording)) => {
-                    let said = format!("recording into {}; R ends it", recording.path().display());
+                    let said = format!("recording into {}", recording.path().display());
                     self.now = Now::Recording(recording);
-                    return Some(said);
+                    return Some(News::Began(said));
                 }
                 Ok(Err(why)) => {
                     self.now = Now::Nothing;
-                    return Some(format!("nothing is recorded: {why}"));
+                    return Some(News::Over(format!("nothing is recorded: {why}")));
                 }
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => self.now = Now::Nothing,
             },
             Now::Recording(recording) if recording.is_over() => {
                 if let Now::Recording(recording) = std::mem::replace(&mut self.now, Now::Nothing) {
-                    return Some(sentence(recording));
+                    return Some(News::Over(sentence(recording)));
                 }
             }
             Now::Ending(ended) => match ended.try_recv() {
                 Ok(said) => {
                     self.now = Now::Nothing;
-                    return Some(said);
+                    return Some(News::Over(said));
                 }
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => self.now = Now::Nothing,
@@ -131,6 +139,11 @@ impl Recorder {
             Now::Nothing | Now::Recording(_) => {}
         }
         None
+    }
+
+    /// Whether there is nothing to end.
+    pub(super) const fn is_idle(&self) -> bool {
+        matches!(self.now, Now::Nothing) && self.snapshot.is_none()
     }
 
     /// Ends what is going on, and waits for it; what was recorded, in a sentence.

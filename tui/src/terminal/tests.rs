@@ -15,6 +15,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use super::*;
+use crate::source::inbox::Inbox;
 
 /// Shows the last key, ten times: so that it can be found in the output, which
 /// holds differences only. `n` changes nothing; some letters do things.
@@ -23,7 +24,7 @@ struct Letters {
     changed: bool,
     draws: u32,
     size: (u16, u16),
-    inbox: Arc<Inbox>,
+    outlet: Arc<Outlet>,
 }
 
 impl Ui for Letters {
@@ -38,7 +39,7 @@ impl Ui for Letters {
             'w' => {
                 let panicking = std::thread::spawn(|| panic!("panic of a worker"));
                 let _ = panicking.join();
-                self.inbox.put_urgent(Event::Wake);
+                self.outlet.put(Event::Wake);
                 return vec![];
             }
             'n' => return vec![],
@@ -84,10 +85,10 @@ fn terminal_process() {
     if std::env::var_os("HEAPTOP_TEST_TERMINAL").is_none() {
         return;
     }
-    let inbox = Arc::new(Inbox::default());
+    let outlet = Outlet::new(&Arc::new(Inbox::default()));
     let mut ui =
-        Letters { last: '0', changed: true, draws: 0, size: (0, 0), inbox: Arc::clone(&inbox) };
-    let ended = run_ui(&inbox, &mut ui).unwrap();
+        Letters { last: '0', changed: true, draws: 0, size: (0, 0), outlet: Arc::clone(&outlet) };
+    let ended = run_ui(&outlet, &mut ui).unwrap();
     let _ = writeln!(io::stdout(), "{ended:?} after {} draws", ui.draws);
     std::process::exit(7);
 }

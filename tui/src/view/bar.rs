@@ -5,7 +5,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Stylize};
 use ratatui::text::{Line, Span};
 
-use super::{format, help, text};
+use super::{format, text};
+use crate::app::keys::Action;
 use crate::app::{App, Screen, Typed, Wanted};
 use crate::export;
 use crate::query::filter;
@@ -17,12 +18,15 @@ pub fn filter_line(app: &App, area: Rect, frame: &mut Frame) {
     }
     let width = usize::from(area.width);
     let Some((kind, typed, cursor)) = app.prompt() else {
-        let filter = text::clean(&app.question().filter).into_owned();
+        let filter = text::clean(app.filter()).into_owned();
         if !filter.is_empty() {
             let shown = text::keep_start(&filter, width.saturating_sub(9)).into_owned();
             let mut line = Line::from(vec![" filter ".dim(), shown.bold()]);
             let since = "  of single blocks: what was over before heaptop came is in no figure";
-            if filter_is_of_blocks(app) && line.width() + text::width(since) < width {
+            if !app.choosing()
+                && filter_is_of_blocks(app)
+                && line.width() + text::width(since) < width
+            {
                 line.push_span(since.dim());
             }
             frame.render_widget(line, area);
@@ -32,7 +36,7 @@ pub fn filter_line(app: &App, area: Rect, frame: &mut Frame) {
     // The end is where one types.
     let (lead, hint) = match kind {
         Typed::Filter(_) => (" / ", "  Enter keeps it, Esc takes it back"),
-        Typed::Find(_) => (" find ", "  Enter keeps it, Esc takes it back"),
+        Typed::Find(_) | Typed::Target(_) => (" find ", "  Enter keeps it, Esc takes it back"),
         Typed::Limit => (" limit of bytes in use ", "  such as 2G; nothing: none"),
         Typed::Mark => (" mark as ", "  Enter marks this moment, Esc does not"),
     };
@@ -82,7 +86,7 @@ fn filter_is_of_blocks(app: &App) -> bool {
 pub fn keys(app: &App, area: Rect, frame: &mut Frame) {
     let width = usize::from(area.width);
     if let Some(wanted) = app.wanted() {
-        return question(wanted, area, frame);
+        return question(app, wanted, area, frame);
     }
     let count = count(app);
     let count = if text::width(&count) + 20 > width { String::new() } else { count };
@@ -120,15 +124,20 @@ pub fn keys(app: &App, area: Rect, frame: &mut Frame) {
 }
 
 /// A question in place of the keys: its answers are the keys that work now.
-fn question(wanted: Wanted, area: Rect, frame: &mut Frame) {
+fn question(app: &App, wanted: Wanted, area: Rect, frame: &mut Frame) {
     let width = usize::from(area.width);
-    let answers = match wanted {
-        Wanted::Interval { governed: false, .. } => {
-            ["  y yes  n no  + finer  - coarser  a auto", " y/n"]
+    let mut long = "  y yes  n no".to_owned();
+    if let Wanted::Interval { governed, .. } = wanted {
+        for (action, short) in [(Action::Finer, "finer"), (Action::Coarser, "coarser")] {
+            if let Some(key) = app.key_for(action) {
+                long.extend(["  ", &key, " ", short]);
+            }
         }
-        Wanted::Interval { .. } => ["  y yes  n no  + finer  - coarser", " y/n"],
-        Wanted::Governor | Wanted::Sampling(_) => ["  y yes  n no", " y/n"],
-    };
+        if !governed {
+            long += "  a auto";
+        }
+    }
+    let answers = [long.as_str(), " y/n"];
     let [long, short] = wanted.question();
     let forms = [(&long, answers[0]), (&short, answers[0]), (&short, answers[1])];
     let fits = |(asked, answers): &(&String, &str)| 1 + text::width(asked) + answers.len() <= width;
@@ -155,7 +164,7 @@ fn count(app: &App) -> String {
             }
         }
         (Screen::Help { offset }, _) => {
-            let lines = help::lines(app.keymap());
+            let lines = app.help().map_or(0, |help| help.lines.len());
             let last = (offset + usize::from(app.rooms().body)).min(lines);
             format!("lines {} to {last} of {lines} ", offset + 1)
         }
@@ -170,6 +179,13 @@ fn count(app: &App) -> String {
         (Screen::Leaks(leaks), _) => match &leaks.answer {
             Some(answer) => format!("{} callsites ", format::grouped(answer.len)),
             None => String::new(),
+        },
+        (Screen::Targets(targets), _) => match targets.counts() {
+            (1, 1) => "1 target ".into(),
+            (shown, of) if shown == of => format!("{} targets ", format::grouped(of)),
+            (shown, of) => {
+                format!("{} of {} targets ", format::grouped(shown), format::grouped(of))
+            }
         },
         (
             Screen::Callers(_)

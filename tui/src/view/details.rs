@@ -36,7 +36,7 @@ pub fn lines(details: &Details, width: u16) -> Vec<Line<'static>> {
     let width = usize::from(width);
     let Some(answer) = &details.answer else {
         let name = text::name(&details.label.function).into_owned();
-        let why = "nothing is known of this moment: \\ goes back to now";
+        let why = "nothing is known of this moment";
         return vec![Line::from(format!(" {name}")).bold(), Line::from(format!(" {why}"))];
     };
     let mut all = vec![title(answer, width), when(answer, width)];
@@ -60,7 +60,7 @@ pub fn lines(details: &Details, width: u16) -> Vec<Line<'static>> {
     all
 }
 
-fn title(answer: &Answer, width: usize) -> Line<'static> {
+pub(super) fn title(answer: &Answer, width: usize) -> Line<'static> {
     let mut line = Line::from(" ");
     for span in names::spans(&answer.label, width.saturating_sub(2)) {
         line.push_span(span.bold());
@@ -68,7 +68,7 @@ fn title(answer: &Answer, width: usize) -> Line<'static> {
     line
 }
 
-fn when(answer: &Answer, width: usize) -> Line<'static> {
+pub(super) fn when(answer: &Answer, width: usize) -> Line<'static> {
     let over = ago(answer.to_ns.saturating_sub(answer.from_ns));
     let said = format!(" what was heard of in the last {over}; in use as of then");
     Line::from(text::keep_start(&said, width).into_owned()).dim()
@@ -109,8 +109,13 @@ fn bytes(estimate: &Estimate) -> String {
     format::estimate(estimate, Unit::Bytes).to_string()
 }
 
-/// Figures, hints, factors, sizes, lives, threads.
+/// Figures, hints, factors, sizes, lives, threads, ends.
 fn about(answer: &Answer, width: usize) -> Vec<Line<'static>> {
+    let sections = [figures, hints, moved, lives, sizes, threads, ends];
+    sections.iter().flat_map(|section| section(answer, width)).collect()
+}
+
+pub(super) fn figures(answer: &Answer, width: usize) -> Vec<Line<'static>> {
     let f = &answer.figures;
     let mut lines = listed(
         &[
@@ -133,7 +138,12 @@ fn about(answer: &Answer, width: usize) -> Vec<Line<'static>> {
         ],
         width,
     ));
-    lines.push(head("what to do", width));
+    lines
+}
+
+/// What to do.
+pub(super) fn hints(answer: &Answer, width: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![head("what to do", width)];
     let over = ago(answer.to_ns.saturating_sub(answer.from_ns));
     for hint in &answer.hints {
         let [what, why] = hint_text(hint, &over);
@@ -143,12 +153,22 @@ fn about(answer: &Answer, width: usize) -> Vec<Line<'static>> {
     if answer.hints.is_empty() {
         lines.push(plain("nothing stands out: no hint has enough samples behind it", width).dim());
     }
-    lines.push(head("in use = births/s × stay × size", width));
+    lines
+}
+
+/// In use as a product, and which factor moved.
+pub(super) fn moved(answer: &Answer, width: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![head("in use = births/s × stay × size", width)];
     match &answer.factors {
         Some(factors) => lines.extend(factors_lines(factors, answer, width)),
         None => lines.push(plain(format::UNKNOWN, width)),
     }
-    lines.push(head("lifetimes", width));
+    lines
+}
+
+pub(super) fn lives(answer: &Answer, width: usize) -> Vec<Line<'static>> {
+    let f = &answer.figures;
+    let mut lines = vec![head("lifetimes", width)];
     lines.extend(listed(
         &[
             format!("median {}", format::lifetime(&f.lifetime)),
@@ -165,7 +185,11 @@ fn about(answer: &Answer, width: usize) -> Vec<Line<'static>> {
         let to = format::duration(*to, 2, Rounding::Nearest);
         lines.push(plain(&format!("{:>10} {}", format!("≤ {to}"), bar(*share, width)), width));
     }
-    lines.push(head("sizes: in use, allocated", width));
+    lines
+}
+
+pub(super) fn sizes(answer: &Answer, width: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![head("sizes: in use, allocated", width)];
     let most = answer.sizes.iter().filter_map(|row| row.in_use_bytes.point()).fold(0.0, f64::max);
     for row in &answer.sizes {
         let to = format::bytes(row.to as f64, 3, Rounding::Nearest);
@@ -180,26 +204,21 @@ fn about(answer: &Answer, width: usize) -> Vec<Line<'static>> {
         );
         lines.push(plain(&said, width));
     }
-    lines.push(head("threads that allocate here", width));
+    lines
+}
+
+pub(super) fn threads(answer: &Answer, width: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![head("threads that allocate here", width)];
     for thread in &answer.threads {
         let name = text::clean(&thread.name).into_owned();
         lines.push(plain(&format!("{} {name}", format::ratio(&thread.share)), width));
     }
-    lines.extend(ends(answer, width));
     lines
 }
 
 /// Who frees blocks, and how they grow.
 fn ends(answer: &Answer, width: usize) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    lines.push(head("who frees it", width));
-    lines.push(plain(
-        &format!(
-            "by another thread: {} of the bytes freed",
-            format::ratio(&answer.freed_elsewhere)
-        ),
-        width,
-    ));
+    let mut lines = elsewhere(answer, width);
     match &answer.frees {
         Some(frees) => {
             for stack in frees {
@@ -212,7 +231,19 @@ fn ends(answer: &Answer, width: usize) -> Vec<Line<'static>> {
         }
         None => lines.push(plain("callstacks of frees: –", width).dim()),
     }
-    lines.push(head("realloc", width));
+    lines.extend(reallocs(answer, width));
+    lines
+}
+
+/// How much other threads free.
+pub(super) fn elsewhere(answer: &Answer, width: usize) -> Vec<Line<'static>> {
+    let by_another =
+        format!("by another thread: {} of the bytes freed", format::ratio(&answer.freed_elsewhere));
+    vec![head("who frees it", width), plain(&by_another, width)]
+}
+
+pub(super) fn reallocs(answer: &Answer, width: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![head("realloc", width)];
     lines.push(plain(
         &format!("{} of the bytes allocated come by realloc", format::ratio(&answer.by_realloc)),
         width,
@@ -225,16 +256,26 @@ fn ends(answer: &Answer, width: usize) -> Vec<Line<'static>> {
 
 /// Callstacks and blocks.
 fn whence(answer: &Answer, width: usize) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
+    let mut lines = stacks(answer, MOST_FRAMES, width);
+    lines.extend(blocks(answer, width));
+    lines
+}
+
+/// Callstacks, each of so many frames at most.
+pub(super) fn stacks(answer: &Answer, most: usize, width: usize) -> Vec<Line<'static>> {
     let shown = answer.stacks.len();
-    lines.push(head(&format!("callstacks: {shown} of {}", answer.stacks_len), width));
+    let mut lines = vec![head(&format!("callstacks: {shown} of {}", answer.stacks_len), width)];
     for stack in &answer.stacks {
         lines.push(plain(&format!("{} in use", bytes(&stack.in_use_bytes)), width).bold());
-        lines.extend(frames(&stack.frames, width));
+        lines.extend(some_frames(&stack.frames, most, width));
     }
+    lines
+}
+
+fn blocks(answer: &Answer, width: usize) -> Vec<Line<'static>> {
     let shown = answer.blocks.len();
     let said = format!("live sampled blocks, the oldest first: {shown} of {}", answer.blocks_len);
-    lines.push(head(&said, width));
+    let mut lines = vec![head(&said, width)];
     if shown > 0 {
         let names = format!("{:>12} {:>18} {:>10} {:>9}  thread", "id", "address", "size", "age");
         lines.push(plain(&names, width).dim());
@@ -254,17 +295,21 @@ fn whence(answer: &Answer, width: usize) -> Vec<Line<'static>> {
 }
 
 fn frames(frames: &[crate::query::Label], width: usize) -> Vec<Line<'static>> {
+    some_frames(frames, MOST_FRAMES, width)
+}
+
+fn some_frames(frames: &[crate::query::Label], most: usize, width: usize) -> Vec<Line<'static>> {
     let mut lines: Vec<Line> = frames
         .iter()
-        .take(MOST_FRAMES)
+        .take(most)
         .map(|label| {
             let mut line = Line::from("     ");
             line.spans.extend(names::spans(label, width.saturating_sub(6)));
             line
         })
         .collect();
-    if frames.len() > MOST_FRAMES {
-        let more = format!("  … {} more", frames.len() - MOST_FRAMES);
+    if frames.len() > most {
+        let more = format!("  … {} more", frames.len() - most);
         lines.push(plain(&more, width).dim());
     }
     lines

@@ -7,13 +7,15 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 
 use super::{list_row, text};
+use crate::app::App;
 use crate::app::export::Menu;
+use crate::app::keys::Action;
 
 /// Columns of a format's name.
 const NAME: usize = 8;
 
 /// Draws the formats, and the path below them.
-pub fn draw(menu: &Menu, area: Rect, frame: &mut Frame) {
+pub fn draw(app: &App, menu: &Menu, area: Rect, frame: &mut Frame) {
     let line = |y: u16, height: u16| {
         Rect { y: area.y.saturating_add(y), height, ..area }.intersection(area)
     };
@@ -25,7 +27,11 @@ pub fn draw(menu: &Menu, area: Rect, frame: &mut Frame) {
     }
     let below = formats.len() as u16;
     let writes = match menu.path() {
-        Some(path) => format!("Enter writes {}", path.display()),
+        // Without a key for it nothing is written, and the path is still the right one.
+        Some(path) => match app.key_for(Action::Write) {
+            Some(key) => format!("{key} writes {}", path.display()),
+            None => path.display().to_string(),
+        },
         None => "where it goes is being found out…".into(),
     };
     let room = usize::from(area.width).saturating_sub(1) * 3;

@@ -15,8 +15,9 @@ use super::format::{self, Unit};
 use super::{Parts, text, theme};
 use crate::app::App;
 use crate::app::flame::{Bar, Flame};
+use crate::app::keys::Action;
 use crate::export;
-use crate::query::NodeKey;
+use crate::query::{Metric, NodeKey};
 
 /// Draws the way to the zoom, the frames, and what is to be said of the selected one.
 pub fn draw(app: &App, flame: &Flame, parts: &Parts, frame: &mut Frame) {
@@ -25,9 +26,9 @@ pub fn draw(app: &App, flame: &Flame, parts: &Parts, frame: &mut Frame) {
         if flame.zoom.is_empty() {
             return super::empty(app, parts.body, frame);
         }
-        let sentence = "no callstack goes through the frame that was zoomed into, at this moment \
-                        and under this filter: Esc zooms out, r begins anew";
-        return super::sentence(sentence.into(), parts.body, frame);
+        let said = "no callstack goes through the frame that was zoomed into, at this moment \
+                    and under this filter";
+        return super::sentence(app.with_key(said, Action::Back, "zooms out"), parts.body, frame);
     };
     if flame.bars.is_empty() || answer.root.children.is_empty() && flame.zoom.is_empty() {
         return super::empty(app, parts.body, frame);
@@ -92,6 +93,10 @@ fn crumbs(app: &App, flame: &Flame, area: Rect, frame: &mut Frame) {
     }
     if flame.frozen.is_some() {
         right += "FROZEN · ";
+    }
+    // What frames grew by is in use, whatever their widths count.
+    if flame.compared && app.metric() != Metric::InUseBytes && !flame.gained {
+        right += "growth in bytes in use · ";
     }
     right += if flame.gained { "growth, bytes" } else { export::metric(app.metric()) };
     right += " ";

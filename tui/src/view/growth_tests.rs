@@ -1,6 +1,7 @@
 //! The screens of growth and of one callsite, at four sizes and by real keys.
 
-use super::testing::{drawn, orders, press, run, screen, styles, text};
+use super::testing::{drawn, orders, press, run, run_with, screen, styles, text};
+use crate::app::settings::Settings;
 use crate::app::{Effect, Message};
 use crate::query::Grouping;
 use crate::session::fixture::Fixture;
@@ -239,6 +240,8 @@ fn lines_above_the_leaks_fit() {
                 .lines()
                 .skip_while(|line| !line.starts_with(" growth "))
                 .take_while(|line| !line.starts_with(" callsite "))
+                // Beside them stand the selected one's details.
+                .map(|line| line.split('│').next().unwrap_or_default().trim_end())
                 .collect();
             assert!(said.len() >= 4, "{size:?} {keys}: {shown}");
             assert!(said.iter().all(|line| !line.ends_with('…')), "{size:?} {keys}: {said:#?}");
@@ -317,7 +320,9 @@ fn a_wide_screen_uses_its_room() {
         ("2", &["cum", "share", "flat"]),
     ];
     for (keys, titles) in titles {
-        let shown = screen(&f.session, wide, keys);
+        // Without the details of a row beside them.
+        let alone = Settings { pane: false, ..Settings::default() };
+        let shown = text(&drawn(&run_with(&f.session, wide, alone, keys), wide));
         let heading = shown
             .lines()
             .find(|line| line.starts_with(" callsite") || line.starts_with(" callers"))
@@ -332,7 +337,8 @@ fn a_wide_screen_uses_its_room() {
     }
     // Names have what figures leave.
     for keys in ["5", "7", "2"] {
-        let shown = screen(&f.session, wide, keys);
+        let alone = Settings { pane: false, ..Settings::default() };
+        let shown = text(&drawn(&run_with(&f.session, wide, alone, keys), wide));
         assert!(shown.contains("orders::rows::Invoice"), "{keys}: {shown}");
     }
     // A bar of all is as wide as it is said to be.

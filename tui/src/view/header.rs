@@ -7,12 +7,17 @@ use ratatui::style::{Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 
 use super::format::{self, Figure, Rounding, Unit};
-use super::{text, theme};
+use super::{text, theme, timebar};
 use crate::app::keymap::Keymap;
-use crate::app::keys::{Action, Place, TABS};
+use crate::app::keys::{Action, Place, TABS, TimeKey};
+use crate::app::summary::Summary;
 use crate::app::{App, Reading};
+use crate::query::When;
 use crate::session::Connection;
 
+/// In less room it is only said that what is shown is not now.
+const WORDY: usize = 60;
+const TERSE: usize = 40;
 /// To so many columns a name is cut where room is short: as little as will do.
 const NAMES: [usize; 3] = [32, 20, 12];
 
@@ -51,6 +56,12 @@ pub fn title(app: &App, area: Rect, frame: &mut Frame) {
 }
 
 fn titled(app: &App, width: usize) -> Title {
+    if app.choosing() {
+        // No target is meant, and the screens of one are none to go to.
+        let target =
+            text::keep_start("targets of this user", width.saturating_sub(10)).into_owned();
+        return Title { brand: " heaptop  ", target, states: Vec::new(), tabs: Vec::new() };
+    }
     let mut states: Vec<Span> = Vec::new();
     let badge = |word: &'static str| format!(" {word} ").reversed().bold();
     match app.live().connection {
@@ -77,6 +88,7 @@ fn titled(app: &App, width: usize) -> Title {
         states.push(badge("ORDER HELD"));
     }
     let summary = app.summary();
+    states.extend(moment(app, width).map(|said| format!(" {said} ").reversed().bold()));
     let name = text::clean(&summary.target).into_owned();
     let pid = summary.pid.map(|pid| format!("pid {pid}"));
     let up = summary.uptime_minutes.map(|m| format!("up {}", format::uptime(m)));
@@ -127,6 +139,25 @@ fn titled(app: &App, width: usize) -> Title {
     let target = text::keep_start(target, room).into_owned();
     let tabs = tabs.clone();
     Title { brand, target, states, tabs }
+}
+
+/// What is shown where it is not now, and the key that leads back.
+fn moment(app: &App, width: usize) -> Option<String> {
+    let Summary { when, span, now_ns, .. } = app.summary();
+    if *when == When::Now {
+        return None;
+    }
+    if width < WORDY {
+        // In the least room the time bar says it alone.
+        return (width >= TERSE).then(|| "PAST".into());
+    }
+    let (since, now) = span.unwrap_or((0, *now_ns));
+    let said = timebar::words(*when, now.saturating_sub(since));
+    let back = if app.file().is_some() { "end" } else { "live" };
+    Some(match app.key_for(Action::Time(TimeKey::Now)) {
+        Some(key) => format!("{said} · {key} {back}"),
+        None => said,
+    })
 }
 
 /// How the screens are told.

@@ -169,11 +169,13 @@ fn columns_stand_where_they_stand_with_plain_names() {
     let (hostile, plain) = (target(&texts(), "\x1b[2J名"), target(&plain, "plain"));
     for width in [80, 120, 300] {
         let size = (width, 40);
+        // Beside the rows stand the details of one.
+        let list = usize::from(run(&plain.session, size, "").list_columns());
         let [hostile, plain] =
             [&hostile, &plain].map(|f| drawn(&run(&f.session, size, ""), size).content);
         let lines = |cells: &[Cell], from: usize| -> Vec<String> {
             let lines = cells.chunks(usize::from(width));
-            lines.map(|row| row[from..].iter().map(Cell::symbol).collect()).collect()
+            lines.map(|row| row[from..list].iter().map(Cell::symbol).collect()).collect()
         };
         // Names end where the first figure begins, which is 8 columns wide.
         let mark = plain.iter().position(|cell| cell.symbol() == "▼").unwrap();
@@ -188,7 +190,8 @@ fn columns_stand_where_they_stand_with_plain_names() {
 #[test]
 fn what_was_cut_or_taken_out_is_seen() {
     let f = target(&texts(), "\x1b]0;PWNED\x07");
-    let shown = text(&drawn(&run(&f.session, (200, 60), ""), (200, 60)));
+    // Wide enough for rows of 200 columns, and the details of one beside them.
+    let shown = text(&drawn(&run(&f.session, (288, 60), ""), (288, 60)));
     for seen in [
         "�]0;PWNED�title",
         "�[2J",

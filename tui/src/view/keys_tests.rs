@@ -12,9 +12,11 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use super::testing::{drawn, orders};
 use super::theme::{Depth, Theme};
 use crate::app::source::Text;
+use crate::app::targets::{Candidate, Look};
 use crate::app::{App, Effect, Message, Options, Screen};
 use crate::config;
 use crate::query::Figures;
+use crate::session::figures::Estimate;
 use crate::session::fixture::Fixture;
 use crate::session::{Connection, Damage, Input, Missing};
 use heaptop_protocol::message::{Dropped, Losses, Mark, Phase, Sampling};
@@ -136,6 +138,23 @@ fn mouse(random: &mut Random) -> Message {
     Message::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE })
 }
 
+/// What a look for targets finds.
+fn targets(random: &mut Random) -> Look {
+    let target = |pid: u32, parent| Candidate {
+        pid,
+        parent: Some(parent),
+        name: format!("orders-{pid}"),
+        kind: "linked",
+        socket: format!("/s/{pid}.sock").into(),
+        interval_bytes: None,
+        in_use: Estimate::Unknown,
+        uptime_ns: 0,
+    };
+    let pids: Vec<u32> = (1..40).filter(|_| random.below(4) == 0).collect();
+    let targets = pids.iter().map(|&pid| target(pid, random.below(40) as u32)).collect();
+    Look { targets, trouble: (random.below(3) == 0).then(|| "no heaptop".into()) }
+}
+
 /// What happens in the target.
 fn news(random: &mut Random, f: &mut Fixture) {
     match random.below(16) {
@@ -180,6 +199,7 @@ fn in_range(app: &App) -> Result<(), String> {
     let (index, len) = match app.screen() {
         Screen::Callsites(cursor) => (cursor.index(), app.table().map_or(0, |t| t.len)),
         Screen::Callers(c) => (c.cursor.index(), c.rows.len()),
+        Screen::Targets(t) => (t.cursor.index(), t.counts().0),
         Screen::Leaks(l) => (l.cursor.index(), l.answer.as_ref().map_or(0, |a| a.len)),
         Screen::Flame(f) => (f.at(), f.bars.len()),
         Screen::Promotion(p) => (p.cursor.index(), p.answer.as_ref().map_or(0, |a| a.rows.len())),
@@ -201,7 +221,9 @@ fn press(app: &mut App, f: &Fixture, codes: &[KeyCode]) {
 
 /// A filter, and everything as at the start again: the same totals.
 fn filter_and_back(app: &mut App, f: &Fixture) -> Result<(), String> {
-    let reset = [KeyCode::Esc, KeyCode::Esc, KeyCode::Char('1'), KeyCode::Char('r')];
+    // A line that is typed, what is attached to, what is looked for, and the list itself.
+    let esc = KeyCode::Esc;
+    let reset = [esc, esc, esc, esc, KeyCode::Char('1'), KeyCode::Char('r')];
     let total = |app: &App| {
         let of = |f: &Figures| format!("{:?} {:?} {:?}", f.in_use_bytes, f.allocated_bytes, f.mean);
         app.table().map(|t| (of(&t.total), t.len, t.of))
@@ -240,7 +262,10 @@ fn answers(effects: Vec<Effect>, random: &mut Random) -> Vec<Message> {
         Effect::Read(file) => Some(Message::Source(file, Err("it is not there".into()))),
         Effect::Record => Some(Message::Recording(well.then(|| ("a".into(), "1 MiB".into())))),
         Effect::Snapshot => Some(Message::Note("written".into())),
-        Effect::Quit | Effect::Suspend | Effect::Copy(_) => None,
+        Effect::Attach(_) | Effect::Demo => {
+            (!well).then(|| Message::NotAttached("it is gone".into()))
+        }
+        Effect::Quit | Effect::Suspend | Effect::Copy(_) | Effect::Stay => None,
     };
     effects.into_iter().filter_map(answer).collect()
 }
@@ -273,7 +298,8 @@ fn run(seed: u64, until: Instant) {
                 app.update(Message::Resize(size.0, size.1), &f.session)
             }
             1 => app.update(Message::Paste(random.of(PASTES).into()), &f.session),
-            2 | 3 => app.update(mouse(&mut random), &f.session),
+            2 => app.update(mouse(&mut random), &f.session),
+            3 => app.update(Message::Targets(targets(&mut random)), &f.session),
             4 => {
                 let ns = random.below(1 << 30) as u64;
                 app.update(Message::Passed(ns), &f.session)
@@ -281,9 +307,10 @@ fn run(seed: u64, until: Instant) {
             5 => {
                 let percent = (random.below(2) == 0).then_some(random.below(101) as u8);
                 let silence = (random.below(2) == 0).then_some(random.below(100) as u64);
-                let told = match random.below(3) {
+                let told = match random.below(4) {
                     0 => Message::NoAnswer,
                     1 => Message::Reading(percent),
+                    2 => Message::Still,
                     _ => Message::Silence(silence),
                 };
                 app.update(told, &f.session)

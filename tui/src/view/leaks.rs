@@ -18,6 +18,7 @@ use ratatui::text::{Line, Span};
 use super::format::{self, Rounding, Unit};
 use super::layout::{self, Fields, Placed, Wanted};
 use super::{Parts, list_row, names, text, theme};
+use crate::app::keys::{Action, TimeKey};
 use crate::app::leaks::Leaks;
 use crate::app::{App, Reading};
 use crate::query::{Generation, LeakColumn, LeakFigures, Leaks as Answer, Reached, When};
@@ -129,11 +130,15 @@ pub(super) fn draw(app: &App, leaks: &Leaks, parts: &Parts, frame: &mut Frame) {
 
 fn why_nothing(app: &App) -> String {
     match app.question().when {
-        _ if matches!(app.file(), Some(Reading::Percent(_))) => "the recording is being read…",
-        When::Peak => "of the peak nothing is known but what was in use: \\ goes back to now",
-        _ => "nothing is known of this moment: the first snapshot is not complete",
+        _ if matches!(app.file(), Some(Reading::Percent(_))) => {
+            "the recording is being read…".into()
+        }
+        When::Peak => {
+            let said = "of the peak nothing is known but what was in use";
+            app.with_key(said, Action::Time(TimeKey::Now), "goes back to now")
+        }
+        _ => "nothing is known of this moment: the first snapshot is not complete".into(),
     }
-    .into()
 }
 
 fn cells(figures: &LeakFigures, specs: &[Spec], placed: &[Placed], line: &mut Line<'static>) {
@@ -175,8 +180,12 @@ fn growth(figures: &LeakFigures, fields: Fields) -> Span<'static> {
 fn summary(app: &App, leaks: &Leaks, width: usize, lines: usize) -> Vec<Line<'static>> {
     let Some(answer) = &leaks.answer else { return Vec::new() };
     let limits = app.limits();
-    let said =
-        [grown(app, leaks, answer), reaches(answer, &limits), resident(app), born(app, answer)];
+    let said = [
+        grown(app, leaks, answer),
+        reaches(app, answer, &limits),
+        resident(app),
+        born(app, answer),
+    ];
     let room = width.saturating_sub(NAME);
     // Where lines are left, those have two first that say least in one.
     let mut spare = lines.saturating_sub(said.len());
@@ -337,14 +346,21 @@ pub fn limit_of(limit: &Reached) -> Vec<String> {
     forms
 }
 
-fn reaches(answer: &Answer, limits: &[Reached]) -> Said {
+fn reaches(app: &App, answer: &Answer, limits: &[Reached]) -> Said {
     let of = |forms: &[&str]| forms.iter().map(|&form| form.to_owned()).collect();
     let forms = match limits.first() {
         _ if !answer.total.grew => {
             of(&["– no forecast without evidence of growth", "– no evidence of growth", "–"])
         }
         Some(nearest) => limit_of(nearest),
-        None => of(&["– no limit is known: L sets one", "– L sets a limit", "–"]),
+        None => match app.key_for(Action::Limit) {
+            Some(key) => vec![
+                format!("– no limit is known: {key} sets one"),
+                format!("– {key} sets a limit"),
+                "–".to_owned(),
+            ],
+            None => of(&["– no limit is known", "–"]),
+        },
     };
     Said::of("reaches", forms)
 }
@@ -389,7 +405,10 @@ fn born(app: &App, answer: &Answer) -> Said {
     let marked = answer.generations.iter().any(|generation| generation.mark.is_some());
     // Of a file nobody marks anything any more.
     let file = app.file().is_some();
-    let marks = if file { "" } else { "; M marks" };
+    let marks = match app.key_for(Action::Mark) {
+        Some(key) if !file => format!("; {key} marks"),
+        _ => String::new(),
+    };
     let [what, short] = if marked {
         ["≥ mark: after it, until the next".to_owned(), "≥ mark: after it".to_owned()]
     } else {
@@ -402,7 +421,10 @@ fn born(app: &App, answer: &Answer) -> Said {
         _ if file => String::new(),
         Some(1) => "a mark every minute".to_owned(),
         Some(minutes) => format!("a mark every {minutes} minutes"),
-        None => "A marks by itself".to_owned(),
+        None => match app.key_for(Action::Automatic) {
+            Some(key) => format!("{key} marks by itself"),
+            None => String::new(),
+        },
     };
     let old = format!("old: over {}", ago(answer.older_than_ns));
     let every = if every.is_empty() { every } else { format!("; {every}") };

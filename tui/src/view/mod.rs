@@ -10,6 +10,7 @@
 //! │ crumbs       focus ‹ of what (callers)                                  │ callers
 //! │ heading      names        columns                                       │ callsites, callers
 //! │ body         rows; only those that are seen are made                    │ callsites, callers, help
+//! │              where there is room, the details of the selected one       │ pane
 //! │ total        the sum of the rows (callsites, promotion)                 │ callsites, promotion
 //! │ plot         of the selected row (promotion)                            │ survival
 //! │ rule ────────────────────────────────────────────────────────────────── │ here
@@ -37,11 +38,13 @@ mod layout;
 pub(crate) mod leaks;
 pub mod log;
 mod names;
+mod pane;
 mod plain;
 pub(crate) mod promotion;
 pub(crate) mod source;
 mod spark;
 mod survival;
+mod targets;
 #[cfg(test)]
 mod testing;
 pub mod text;
@@ -56,6 +59,7 @@ use ratatui::style::Stylize;
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Wrap};
 
+use crate::app::keys::{Action, TimeKey};
 use crate::app::{App, Reading, Screen};
 use crate::query::When;
 use crate::session::Connection;
@@ -116,12 +120,14 @@ pub fn draw(app: &App, frame: &mut Frame) {
         return;
     }
     if area.width < LEAST.0 || area.height < LEAST.1 {
-        return too_small(area, frame);
+        return too_small(app, area, frame);
     }
     let parts = Parts::of(app, area);
     header::title(app, parts.title, frame);
-    header::figures(app, parts.figures, frame);
-    timebar::draw(app, parts.curve, frame);
+    if !app.choosing() {
+        header::figures(app, parts.figures, frame);
+        timebar::draw(app, parts.curve, frame);
+    }
     if let Some(sentence) = app.sentence() {
         let sentence = text::clean(&sentence).into_owned();
         let area = Rect { x: area.x + 1, width: area.width - 1, ..parts.sentence };
@@ -138,19 +144,26 @@ pub fn draw(app: &App, frame: &mut Frame) {
     }
     recording(app, parts.lower_rule, frame);
     match app.screen() {
-        Screen::Callsites(cursor) => callsites::draw(app, cursor, &parts, frame),
+        Screen::Callsites(cursor) => {
+            callsites::draw(app, cursor, &pane::beside(app, &parts, frame), frame);
+        }
         Screen::Callers(callers) => callers::draw(app, callers, &parts, frame),
         Screen::Flame(flame) => flame::draw(app, flame, &parts, frame),
         Screen::Timeline(timeline) => timeline::draw(app, timeline, &parts, frame),
         Screen::Promotion(promotion) => promotion::draw(app, promotion, &parts, frame),
-        Screen::Leaks(leaks) => leaks::draw(app, leaks, &parts, frame),
+        Screen::Leaks(leaks) => leaks::draw(app, leaks, &pane::beside(app, &parts, frame), frame),
         Screen::Threads(threads) => threads::draw(app, threads, &parts, frame),
         Screen::Source(source) => source::draw(app, source, &parts, frame),
         Screen::Log(log) => log::draw(log, parts.body, frame),
         Screen::Details(details) => details::draw(details, parts.body, frame),
         Screen::Columns { cursor } => columns::draw(app, cursor, &parts, frame),
-        Screen::Export(menu) => export::draw(menu, parts.body, frame),
-        Screen::Help { offset } => help::draw(app.keymap(), *offset, parts.body, frame),
+        Screen::Targets(list) => targets::draw(app, list, &parts, frame),
+        Screen::Export(menu) => export::draw(app, menu, parts.body, frame),
+        Screen::Help { offset } => {
+            if let Some(help) = app.help() {
+                help::draw(help, *offset, parts.body, frame);
+            }
+        }
     }
     bar::filter_line(app, parts.filter, frame);
     bar::keys(app, parts.bar, frame);
@@ -161,10 +174,11 @@ pub fn draw(app: &App, frame: &mut Frame) {
 }
 
 /// Says why nothing is drawn, as far as it fits; keys work all the same.
-fn too_small(area: Rect, frame: &mut Frame) {
+fn too_small(app: &App, area: Rect, frame: &mut Frame) {
     let (columns, rows) = LEAST;
     let size = format!("{columns}x{rows}");
-    let sentences = [format!("heaptop needs {size}, q quits"), format!("needs {size}"), "…".into()];
+    let quits = app.key_for(Action::Quit).map_or_else(String::new, |key| format!(", {key} quits"));
+    let sentences = [format!("heaptop needs {size}{quits}"), format!("needs {size}"), "…".into()];
     let room = usize::from(area.width);
     // Words are not broken: a sentence of several lines may need one more.
     let lines =
@@ -250,22 +264,27 @@ fn why_empty(app: &App) -> String {
     let filter = &app.question().filter;
     let summary = app.summary();
     if !filter.is_empty() && summary.samples.is_some_and(|n| n > 0) {
-        return format!("nothing fits “{}”: Esc takes the filter away", text::clean(filter));
+        let said = format!("nothing fits “{}”", text::clean(filter));
+        return app.with_key(&said, Action::Back, "takes the filter away");
     }
     if matches!(app.screen(), Screen::Callers(_)) {
-        return "nothing of this metric goes through the focus: m counts another, Esc goes back"
-            .into();
+        let said = "nothing of this metric goes through the focus";
+        let said = app.with_key(said, Action::Metric, "counts another");
+        return app.with_key(&said, Action::Back, "goes back");
     }
     if matches!(app.screen(), Screen::Promotion(_)) && summary.samples.is_some_and(|n| n > 0) {
+        let now = Action::Time(TimeKey::Now);
         return match summary.when {
             When::Now => {
                 "no cycle of the nursery is over yet in which blocks were born young".into()
             }
-            When::Peak => {
-                "of the peak it is known what was in use, and nothing else: \\ is now".into()
-            }
+            When::Peak => app.with_key(
+                "of the peak it is known what was in use, and nothing else",
+                now,
+                "is now",
+            ),
             When::At(_) | When::Range { .. } => {
-                "no blocks born young are known of this time: \\ is now".into()
+                app.with_key("no blocks born young are known of this time", now, "is now")
             }
         };
     }
@@ -301,7 +320,11 @@ mod keys_tests;
 #[cfg(test)]
 mod mouse_tests;
 #[cfg(test)]
+mod pane_tests;
+#[cfg(test)]
 mod source_tests;
+#[cfg(test)]
+mod targets_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

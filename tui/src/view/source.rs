@@ -9,6 +9,7 @@ use super::format::{self, Unit};
 use super::layout::{self, Fields};
 use super::{Parts, list_row, text};
 use crate::app::App;
+use crate::app::keys::{Action, Place};
 use crate::app::source::Source;
 use crate::export;
 use crate::query::SourceLine;
@@ -29,9 +30,9 @@ const NUMBER: usize = 5;
 /// Draws the file's name, headings and lines.
 pub(super) fn draw(app: &App, source: &Source, parts: &Parts, frame: &mut Frame) {
     let Some(file) = &source.file else {
-        let sentence = "no callsite with a source file was selected yet: select one on another \
-                        screen, then press 8";
-        return super::sentence(sentence.into(), parts.body, frame);
+        let said = "no callsite with a source file was selected yet: select one on another screen";
+        let here = Action::Go(Place::Source);
+        return super::sentence(app.with_key(said, here, "comes back"), parts.body, frame);
     };
     crumbs(app, file, source, parts.crumbs, frame);
     let fields = fields(parts.body.width);

@@ -23,6 +23,7 @@ use ratatui::text::Line;
 use super::format::{self, Rounding};
 use super::{spark, text};
 use crate::app::App;
+use crate::app::keys::Action;
 use crate::app::promotion::Promotion;
 use crate::query::{LEAST_NURSERY, MOST_NURSERY, Survival};
 use crate::session::figures::Followed;
@@ -71,7 +72,9 @@ pub fn draw(app: &App, promotion: &Promotion, area: Rect, frame: &mut Frame) {
     frame.buffer_mut().set_style(Rect { x: at, width: 1, ..plot }, style);
     if words > 0 {
         let area = Rect { x: plot.right() + 1, width: words, ..row(1, area.height - 1) };
-        said(promotion, of, all, nursery, area, frame);
+        let keys = [false, true].map(|larger| app.key_for(Action::Nursery { larger }));
+        let keys: Vec<String> = keys.into_iter().flatten().collect();
+        said(&keys, promotion.nursery, [of, all], nursery, area, frame);
     }
 }
 
@@ -144,11 +147,11 @@ fn axis(plot: Rect, frame: &mut Frame) {
     }
 }
 
-/// What the nursery promotes, the slider, and when blocks die.
+/// What the nursery promotes, the slider with its keys, and when blocks die.
 fn said(
-    promotion: &Promotion,
-    of: &Survival,
-    all: &Survival,
+    keys: &[String],
+    chosen: Option<u64>,
+    [of, all]: [&Survival; 2],
     nursery: u64,
     area: Rect,
     frame: &mut Frame,
@@ -165,13 +168,13 @@ fn said(
         format!("{}{this} {all}", text::left(label, LABEL))
     };
     let mut lines: Vec<Line> = Vec::new();
-    let kind = match (of.ocaml, promotion.nursery) {
+    let kind = match (of.ocaml, chosen) {
         (true, None) => "the runtime's",
         (false, None) => "as configured",
         (_, Some(_)) => "what if",
     };
     lines.push(Line::from(vec![
-        "nursery [ ] ".into(),
+        format!("{} ", [&["nursery".to_owned()], keys].concat().join(" ")).into(),
         format!("{}, {kind}", short(nursery)).bold(),
     ]));
     lines.push(slider(of, nursery, width));

@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::{Buffer, Cell};
@@ -11,7 +10,9 @@ use ratatui::style::{Modifier, Style};
 
 use super::draw;
 use super::theme::{self, Theme};
-use crate::app::{App, Effect, Message, Options};
+use crate::app::settings::Settings;
+pub(super) use crate::app::testing::{key, press};
+use crate::app::{App, Message, Options};
 use crate::session::Session;
 use crate::session::fixture::Fixture;
 
@@ -123,10 +124,6 @@ pub(super) fn nurseries() -> Fixture {
     f
 }
 
-pub(super) fn key(code: KeyCode) -> Message {
-    Message::Key(KeyEvent::new(code, KeyModifiers::NONE))
-}
-
 /// Starts at a size and takes keys: `⏎ ⎋ ↓ → ←` and characters.
 pub(super) fn run(session: &Session, (width, height): (u16, u16), keys: &str) -> App {
     let mut app = App::new(Options::default());
@@ -136,21 +133,18 @@ pub(super) fn run(session: &Session, (width, height): (u16, u16), keys: &str) ->
     app
 }
 
-pub(super) fn press(app: &mut App, session: &Session, keys: &str) -> Vec<Effect> {
-    keys.chars()
-        .flat_map(|c| {
-            let code = match c {
-                '⏎' => KeyCode::Enter,
-                '⎋' => KeyCode::Esc,
-                '↓' => KeyCode::Down,
-                '→' => KeyCode::Right,
-                '←' => KeyCode::Left,
-                '⇥' => KeyCode::Tab,
-                c => KeyCode::Char(c),
-            };
-            app.update(key(code), session)
-        })
-        .collect()
+/// The same for a user who has chosen something.
+pub(super) fn run_with(
+    session: &Session,
+    (width, height): (u16, u16),
+    settings: Settings,
+    keys: &str,
+) -> App {
+    let mut app = App::new(Options::default()).configured(settings);
+    app.update(Message::Resize(width, height), session);
+    app.update(Message::Refresh, session);
+    press(&mut app, session, keys);
+    app
 }
 
 pub(super) fn drawn(app: &App, (width, height): (u16, u16)) -> Buffer {

@@ -430,7 +430,7 @@ proptest! {
         let mut f = orders();
         let mut app = run(&f.session, (80, 24), "");
         let mut size = (80, 24);
-        let keys: Vec<char> = "1245⇥⏎⎋↓→←jjkkggGGhl/sSmi oeyr?cache⏎+-xMn[],.{}P\\p".chars().collect();
+        let keys: Vec<char> = "1245⇥⏎⎋↓→←jjkkggGGhl/sSmi oeyr?cache⏎+-xMn[],.{}P\\pT".chars().collect();
         for (choice, width, height) in steps {
             match choice {
                 0..65 => {
@@ -470,6 +470,7 @@ proptest! {
                 Screen::Promotion(p) => (p.answer.as_ref().map_or(0, |a| a.len), p.cursor),
                 Screen::Columns { cursor } => (Column::ALL.len() - 1, *cursor),
                 Screen::Export(menu) => (menu.formats().len(), menu.cursor),
+                Screen::Targets(t) => (t.counts().0, t.cursor),
                 Screen::Threads(t) => (t.rows.as_ref().map_or(0, Vec::len), t.cursor),
                 Screen::Leaks(l) => (l.answer.as_ref().map_or(0, |a| a.len), l.cursor),
                 Screen::Flame(f) => {
@@ -487,7 +488,7 @@ proptest! {
             };
             prop_assert!(cursor.index() < rows.max(1));
             prop_assert!(cursor.offset() <= cursor.index() && cursor.index() < cursor.offset() + page);
-            let lowest = |s: &Screen| s.is_list() && !matches!(s, Screen::Callers(_) | Screen::Details(_));
+            let lowest = |s: &Screen| s.is_list() && !matches!(s, Screen::Callers(_) | Screen::Details(_) | Screen::Targets(_));
             prop_assert!(lowest(&app.screens()[0]));
             prop_assert!(!app.screens()[1..].iter().any(lowest));
             drawn(&app, size);
@@ -499,7 +500,8 @@ proptest! {
 fn the_first_hint_takes_no_room() {
     let f = orders();
     for size in [(20, 5), (40, 24), (80, 24)] {
-        let mut app = run(&f.session, size, "").first();
+        let mut app = run(&f.session, size, "");
+        app.is_first();
         let with = text(&drawn(&app, size));
         press(&mut app, &f.session, "~");
         let without = text(&drawn(&app, size));

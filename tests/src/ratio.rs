@@ -31,6 +31,7 @@ pub fn interval(plain: &[f64], with: &[f64]) -> (f64, f64) {
 }
 
 /// The 95 % bootstrap interval of the median, with fixed draws.
+#[must_use]
 pub fn of_median(values: &[f64]) -> (f64, f64) {
     // A ratio to what does not vary.
     interval(&[1.0], values)

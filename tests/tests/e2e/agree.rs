@@ -79,12 +79,14 @@ fn screens_and_reports_of_one_session_say_the_same() {
     target.wait_for("ready");
     let recorder = record(&target, &path);
     synced(&path);
-    let mut live = Terminal::start(
-        "heaptop",
-        target.directory(),
-        &["attach", &target.pid().to_string()],
-        SIZE,
-    );
+    // The reports' columns need all the width.
+    std::fs::write(target.directory().join("alone.toml"), "details-pane = false\n").unwrap();
+    let sockets = target.directory().to_owned();
+    let screen = |command: &str, what: &str| {
+        let args = ["--config", "alone.toml", command, what];
+        Terminal::start("heaptop", &sockets, &args, SIZE)
+    };
+    let mut live = screen("attach", &target.pid().to_string());
     target.say("work");
     let truths = Truths::read(&mut target);
     assert!(truths.by_function.len() > 3);
@@ -99,7 +101,7 @@ fn screens_and_reports_of_one_session_say_the_same() {
     shows(&live, &now);
 
     let file = path.to_str().unwrap();
-    let mut opened = Terminal::start("heaptop", target.directory(), &["open", file], SIZE);
+    let mut opened = screen("open", file);
     shows(&opened, &now);
     // A step back from the end all is quiet, and was so before the work at the beginning.
     opened.press(",");

@@ -176,8 +176,8 @@ pub struct App {
     columns: Vec<Column>,
     /// Whether the user has chosen them: then the first ones are worth the most.
     columns_chosen: bool,
-    /// What was gone into: what rows were, and which of them.
-    left_group: Option<(Grouping, NodeKey)>,
+    /// What was gone into: what rows were, which of them, and its name.
+    left_group: Option<(Grouping, NodeKey, Arc<str>)>,
     /// What growth is counted from.
     growth_base: GrowthBase,
     /// Marks that are made by the clock.
@@ -513,6 +513,15 @@ impl App {
         }
     }
 
+    /// What the callsites that are shown are those of, where one was gone into: a file, say,
+    /// and its name.
+    #[must_use]
+    pub fn class(&self) -> Option<(&'static str, &str)> {
+        let (group, _, name) = self.left_group.as_ref()?;
+        let shown = matches!(self.shown(), Screen::Callsites(_)) && self.question.within.is_some();
+        shown.then_some((group.names()[0], &**name))
+    }
+
     /// Lines of each part of the screen.
     #[must_use]
     pub fn rooms(&self) -> Rooms {
@@ -523,7 +532,7 @@ impl App {
             sentence: self.sentence().map_or(0, lines),
             bare: self.choosing(),
             past: self.question.when != When::Now,
-            filter: self.prompt.is_some() || !self.filter().is_empty(),
+            filter: self.prompt.is_some() || !self.filter().is_empty() || self.class().is_some(),
             // The timeline is a larger one.
             curve: !matches!(self.screen(), Screen::Timeline(_)),
             list: !matches!(

@@ -357,12 +357,13 @@ impl App {
 
     /// The callsites of the selected class.
     fn go_into(&mut self, session: &Session) {
-        let Some(key) = self.selected_row().map(|row| row.key) else { return };
+        let row = self.selected_row().map(|row| (row.key, row.label.function.clone()));
+        let Some((key, name)) = row else { return };
         let Some(together) = self.question.group.together() else {
             let said = "sizes and threads have no callers";
             return self.say(self.with_key(said, Action::Group, "groups by the next"));
         };
-        self.left_group = Some((self.question.group, key));
+        self.left_group = Some((self.question.group, key, name));
         self.group_by(Grouping::Callsite, session);
         self.question.within = Some((together, key));
         self.ask(session);
@@ -370,7 +371,7 @@ impl App {
 
     /// Back to the classes, if one was gone into.
     fn leave_class(&mut self, session: &Session) -> bool {
-        let Some((group, key)) = self.left_group.take() else { return false };
+        let Some((group, key, _)) = self.left_group.take() else { return false };
         if self.question.within.is_none() {
             return false;
         }

@@ -18,19 +18,7 @@ pub fn filter_line(app: &App, area: Rect, frame: &mut Frame) {
     }
     let width = usize::from(area.width);
     let Some((kind, typed, cursor)) = app.prompt() else {
-        let filter = text::clean(app.filter()).into_owned();
-        if !filter.is_empty() {
-            let shown = text::keep_start(&filter, width.saturating_sub(9)).into_owned();
-            let mut line = Line::from(vec![" filter ".dim(), shown.bold()]);
-            let since = "  of single blocks: what was over before heaptop came is in no figure";
-            if !app.choosing()
-                && filter_is_of_blocks(app)
-                && line.width() + text::width(since) < width
-            {
-                line.push_span(since.dim());
-            }
-            frame.render_widget(line, area);
-        }
+        held(app, area, frame);
         return;
     };
     // The end is where one types.
@@ -64,6 +52,31 @@ pub fn filter_line(app: &App, area: Rect, frame: &mut Frame) {
     if column < width {
         frame.set_cursor_position(Position::new(area.x + column as u16, area.y));
     }
+}
+
+/// What the rows are of, and the filter that holds.
+fn held(app: &App, area: Rect, frame: &mut Frame) {
+    let width = usize::from(area.width);
+    let mut line = Line::default();
+    if let Some((kind, name)) = app.class() {
+        line.push_span(format!(" of the {kind} ").dim());
+        let name = text::clean(name);
+        let room = width.saturating_sub(line.width() + 2);
+        line.push_span(text::keep_name(&name, room).into_owned().bold());
+        line.push_span(" ");
+    }
+    let filter = text::clean(app.filter()).into_owned();
+    if !filter.is_empty() && line.width() + 16 < width {
+        line.push_span(" filter ".dim());
+        let room = width.saturating_sub(line.width() + 1);
+        line.push_span(text::keep_start(&filter, room).into_owned().bold());
+        let since = "  of single blocks: what was over before heaptop came is in no figure";
+        if !app.choosing() && filter_is_of_blocks(app) && line.width() + text::width(since) < width
+        {
+            line.push_span(since.dim());
+        }
+    }
+    frame.render_widget(line, area);
 }
 
 /// Turns the colours of the character round that is wrong; behind the last that of the

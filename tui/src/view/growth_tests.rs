@@ -2,7 +2,7 @@
 
 use super::testing::{drawn, orders, press, run, run_with, screen, styles, text};
 use crate::app::settings::Settings;
-use crate::app::{Effect, Message};
+use crate::app::{App, Effect, Message};
 use crate::query::Grouping;
 use crate::session::fixture::Fixture;
 use crate::system::{Limit, Memory};
@@ -78,6 +78,29 @@ fn groups_and_columns() {
     // The third column goes first, the first away.
     let shown = screen(&f.session, (120, 24), "cjjhhk k ⎋");
     insta::assert_snapshot!("columns_chosen", shown);
+}
+
+/// Rows that are some of all say of what they are, and what takes that away is gone with it.
+#[test]
+fn what_was_gone_into_is_said() {
+    let f = marked();
+    let size = (80, 24);
+    let of = |app: &App| {
+        let shown = text(&drawn(app, size));
+        shown.lines().find(|line| line.contains("of the ")).map(str::to_owned)
+    };
+    // Functions, then files: into the first of them.
+    let mut app = run(&f.session, size, "tt");
+    assert_eq!(of(&app), None);
+    press(&mut app, &f.session, "⏎");
+    let said = of(&app).expect("it says of which file");
+    assert!(said.starts_with(" of the file ") && said.contains(".rs"), "{said}");
+    press(&mut app, &f.session, "7");
+    assert_eq!(of(&app), None, "there it does not hold");
+    press(&mut app, &f.session, "1");
+    assert!(of(&app).is_some());
+    press(&mut app, &f.session, "⎋");
+    assert_eq!(of(&app), None);
 }
 
 /// Growth is counted from the mark that was chosen, and said to be.

@@ -1,0 +1,72 @@
+//! Other moments than now, and ranges.
+
+use super::*;
+
+/// `big` grows by 100 B a second, ten seconds long, from the first moment on.
+fn growing() -> Fixture {
+    let mut f = Fixture::new(1);
+    let big = f.stack(&["main", "big"]);
+    for _ in 0..10 {
+        f.alloc(big, 100);
+        f.pass(1.0);
+    }
+    f
+}
+
+fn exactly(value: f64) -> Estimate {
+    Estimate::Exact { value }
+}
+
+#[test]
+fn all_screens_show_the_moment_of_the_cursor() {
+    let f = growing();
+    let mut app = app(&f.session);
+    let in_use = |app: &App| app.table().unwrap().rows[0].figures.in_use_bytes;
+    assert_eq!((in_use(&app), app.summary().in_use), (exactly(1000.0), exactly(1000.0)));
+    // Half of the time, by steps of a hundredth.
+    press(&mut app, &f.session, &[c(','); 50]);
+    assert_eq!((in_use(&app), app.summary().in_use), (exactly(600.0), exactly(600.0)));
+    press(&mut app, &f.session, &[KeyCode::Enter]);
+    assert_eq!(tree(&app).tree.as_ref().unwrap().cum, exactly(600.0));
+    let export = press(&mut app, &f.session, &[c('e'), KeyCode::Enter]);
+    assert_eq!(exported(export).total, exactly(600.0));
+    // Time passes, and it stays.
+    press(&mut app, &f.session, &[KeyCode::Esc, c('\\')]);
+    assert_eq!(in_use(&app), exactly(1000.0));
+}
+
+#[test]
+fn a_range_counts_what_was_born_in_it() {
+    let f = growing();
+    let mut app = app(&f.session);
+    press(&mut app, &f.session, &[c(','); 50]);
+    press(&mut app, &f.session, &[c('{')]);
+    press(&mut app, &f.session, &[c('.'); 20]);
+    press(&mut app, &f.session, &[c('}')]);
+    let figures = app.table().unwrap().rows[0].figures.clone();
+    assert_eq!((figures.in_use_bytes, figures.allocated_bytes), (exactly(800.0), exactly(200.0)));
+    press(&mut app, &f.session, &[c('r')]);
+    assert_eq!(app.table().unwrap().rows[0].figures.allocated_bytes, exactly(1000.0));
+}
+
+#[test]
+fn a_paused_screen_travels_too_and_plays() {
+    let f = growing();
+    let mut app = app(&f.session);
+    press(&mut app, &f.session, &[c(' '), c('p')]);
+    assert!(app.playing() && app.paused());
+    assert_eq!(app.summary().in_use, exactly(100.0));
+    app.update(Message::Passed(5_500_000_000), &f.session);
+    assert_eq!(app.summary().in_use, exactly(600.0));
+    app.update(Message::Passed(5_500_000_000), &f.session);
+    assert!(!app.playing());
+    assert_eq!(app.summary().in_use, exactly(1000.0));
+}
+
+#[test]
+fn without_a_past_a_sentence_says_so() {
+    let session = Session::new();
+    let mut app = app(&session);
+    press(&mut app, &session, &[c(',')]);
+    assert!(app.note().is_some_and(|note| note.contains("no moment but now")));
+}

@@ -69,7 +69,7 @@ struct Watch {
     /// Sampled blocks: before which block they die, which they are, where they lie.
     living: BinaryHeap<Reverse<(u32, u32, usize)>>,
     finer: u64,
-    session: Session,
+    session: Box<Session>,
 }
 
 impl Watch {
@@ -85,7 +85,7 @@ impl Watch {
             threads: [const { Thread::new() }; 4],
             living: BinaryHeap::new(),
             finer,
-            session: Session::new(),
+            session: Box::new(Session::new()),
         };
         watch.target.set_interval(interval(finer * shape.condition.finer(0)));
         Some(watch)
@@ -101,7 +101,7 @@ impl Watch {
         self.target.set_interval(interval(self.finer * shape.condition.finer(0)));
         // Runs begin anywhere in a cycle.
         self.target.pass_by((random.unit() * self.target.nursery().bytes as f64) as u64);
-        self.session = Session::new();
+        *self.session = Session::new();
         let greeting = self.target.greeting(0);
         self.hear(greeting);
         self.report(0);

@@ -162,7 +162,7 @@ fn a_limit_is_set() {
 fn marks_come_by_themselves() {
     let mut f = marked();
     let mut app = run(&f.session, (120, 40), "7A");
-    let marks = |app: &mut crate::app::App, f: &Fixture| {
+    let marks = |app: &mut App, f: &Fixture| {
         let effects = app.update(Message::Refresh, &f.session);
         effects
             .iter()
@@ -210,7 +210,7 @@ fn a_class_is_entered_and_left() {
 fn who_frees_is_asked_for_and_shown() {
     let mut f = marked();
     let mut app = run(&f.session, (120, 60), "");
-    let wanted = |app: &mut crate::app::App, f: &Fixture| {
+    let wanted = |app: &mut App, f: &Fixture| {
         let effects = app.update(Message::Refresh, &f.session);
         let of = |effect: &Effect| match effect {
             Effect::Send(FromViewer::WantFreeStacks(want)) => Some(want.on),

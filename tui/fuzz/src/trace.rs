@@ -49,10 +49,15 @@ fuzz_target!(init: seeds::write(seeds), |data: &[u8]| {
 fn heard(trace: &[u8], whole: bool) {
     let teller = tell(Cursor::new(trace.to_vec()), trace.len() as u64).expect("it can be dumped");
     let mut session = Session::new();
-    let mut last = None;
+    let (mut last, mut damaged) = (None, false);
     for event in teller {
         assert!(last.is_none(), "behind the end");
         match event {
+            SourceEvent::Damage(damage) => {
+                assert!(!damage.how.is_empty() && !damage.how.contains('\n'));
+                damaged = true;
+                session.apply(Input::Damage(damage));
+            }
             SourceEvent::Message(message) => session.apply(Input::Agent(message)),
             SourceEvent::Names(names) => session.apply(Input::Names(names)),
             SourceEvent::Connection(State::Ended(how)) => last = Some(how),
@@ -61,6 +66,7 @@ fn heard(trace: &[u8], whole: bool) {
     }
     let last = last.expect("it ends");
     assert_eq!(last.starts_with("the trace is over"), whole, "{last}");
+    assert_eq!(damaged, !whole, "what cannot be read is told as damage");
     session.apply(Input::Connection(Connection::Ended(last)));
     let status = session.status().expect("a status comes first and last");
     assert_eq!(status.live_blocks as usize, session.live_block_count());

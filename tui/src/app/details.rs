@@ -4,6 +4,7 @@ use super::keys::{Action, Place};
 use super::screens::Screen;
 use super::{App, Effect};
 use crate::query::{self, Label, NodeKey};
+use crate::session::figures::Estimate;
 use crate::session::{Connection, Session};
 use heaptop_protocol::message::WantFreeStacks;
 
@@ -133,8 +134,19 @@ impl App {
             };
             return self.say(said.into());
         }
+        // Of a frame that calls who allocates, the screen has little to say.
+        let calls = match self.screen() {
+            Screen::Flame(f) => f.selected().is_some_and(|bar| {
+                let of = |estimate: &Estimate| estimate.point().unwrap_or(0.0);
+                of(&bar.flat) < of(&bar.cum) / 2.0
+            }),
+            _ => false,
+        };
         let details = Details::of(key, label);
         self.stack.push(Screen::Details(Box::new(details)));
+        if calls {
+            self.say("of what is allocated at this very line alone, not by what it calls".into());
+        }
         self.ask(session);
     }
 

@@ -90,11 +90,16 @@ impl App {
         }
     }
 
-    /// Enter: the filter stays, and what was typed if it is wrong is told of once more.
-    pub(super) fn keep_filter(&mut self) {
-        self.history.remember(&self.question.filter);
-        if let Some(wrong) = self.wrong.take() {
-            self.say(format!("no filter: {}", wrong.says));
+    /// Enter: the filter stays. If what was typed is wrong, the one `before` holds, not the
+    /// part of it that could be understood, and what is wrong is told once more.
+    pub(super) fn keep_filter(&mut self, before: String, session: &Session) {
+        match self.wrong.take() {
+            None => self.history.remember(&self.question.filter),
+            Some(wrong) => {
+                self.question.filter = before;
+                self.say(format!("no filter: {}", wrong.says));
+                self.ask(session);
+            }
         }
     }
 

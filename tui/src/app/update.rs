@@ -432,7 +432,7 @@ impl App {
                 match kind {
                     Typed::Mark => return self.mark(input.value(), session),
                     Typed::Limit => self.set_limit(input.value()),
-                    Typed::Filter(_) => self.keep_filter(),
+                    Typed::Filter(before) => self.keep_filter(before, session),
                     Typed::Find(_) | Typed::Target(_) => {}
                 }
             }

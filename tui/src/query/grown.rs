@@ -30,6 +30,8 @@ pub struct Grown {
     pub sizes: Vec<Step>,
     /// The largest sampled block that came by realloc, in bytes; 0 where there is none.
     pub largest: u64,
+    /// Reallocs of which both blocks were sampled: those to a larger block, and others.
+    pub seen: [u64; 2],
 }
 
 /// Reallocs from sizes of one class to those of another.
@@ -57,12 +59,14 @@ pub fn grown(
 ) -> Grown {
     let reallocs = session.reallocs();
     let (mut copied, mut pairs, mut chains) = (Total::default(), 0, 0.0);
+    let mut seen = [0; 2];
     let mut by_size: FxHashMap<(u32, u32), (Total, Total)> = FxHashMap::default();
     let within = |at: u64| from_us < at && at <= to_us;
     for r in reallocs.all().iter().filter(|r| within(r.at_us) && mine(r.stack)) {
         let (all, moved) = by_size.entry((size_class(r.from), size_class(r.to))).or_default();
         let w = reallocs.weight(r, r.held());
         pairs += 1;
+        seen[usize::from(r.to <= r.from)] += 1;
         chains += if r.is_first() { w.objects } else { 0.0 };
         all.add(&w);
         if r.moved {
@@ -94,5 +98,6 @@ pub fn grown(
         copied: estimate::at_least(&copied.bytes, copied.n, exact),
         sizes: order.into_iter().map(step).collect(),
         largest: by_realloc.largest_size,
+        seen,
     }
 }

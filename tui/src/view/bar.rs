@@ -70,6 +70,13 @@ fn held(app: &App, area: Rect, frame: &mut Frame) {
         line.push_span(" filter ".dim());
         let room = width.saturating_sub(line.width() + 1);
         line.push_span(text::keep_start(&filter, room).into_owned().bold());
+        let table =
+            matches!(app.screen(), Screen::Callsites(_) | Screen::Promotion(_) | Screen::Leaks(_));
+        let hides = filter::parse(&app.question().filter).is_ok_and(|filter| filter.hides());
+        let trees = "  hide: is for trees and flamegraphs";
+        if table && hides && line.width() + text::width(trees) < width {
+            line.push_span(trees.dim());
+        }
         let since = "  of single blocks: what was over before heaptop came is in no figure";
         if !app.choosing() && filter_is_of_blocks(app) && line.width() + text::width(since) < width
         {

@@ -184,9 +184,9 @@ pub(super) fn draw(app: &App, cursor: &Cursor, parts: &Parts, frame: &mut Frame)
     }
     let page = usize::from(parts.body.height);
     let places = cursor.offset()..cursor.offset() + page;
-    let shown = places.filter_map(|place| Some((place, table.row(place)?)));
-    for (y, (index, row)) in (parts.body.y..).zip(shown) {
-        let mut line = names::callsite(&row.label, name_width);
+    let shown: Vec<_> = places.filter_map(|place| Some((place, table.row(place)?))).collect();
+    let names = names::callsites(shown.iter().map(|(_, row)| &row.label), name_width);
+    for ((y, mut line), &(index, row)) in (parts.body.y..).zip(names).zip(&shown) {
         cells(&row.figures, &columns, &mut line);
         let area = Rect { y, height: 1, ..parts.body };
         list_row(line, index == cursor.index(), area, frame);

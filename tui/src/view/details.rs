@@ -415,14 +415,19 @@ fn hint_text(hint: &Hint, over: &str) -> [String; 2] {
                 based(*samples)
             ),
         ],
-        Hint::Ladder { share, each, largest, samples } => {
+        Hint::Ladder { share, each, largest, seen, samples } => {
             let steps = match each {
                 Estimate::Unknown => String::new(),
                 each => format!("each grows {} times, ", format::estimate(each, Unit::Objects)),
             };
             let largest = format::bytes(*largest as f64, 3, Rounding::Nearest);
+            let says = if *seen {
+                "a ladder of reallocs: ask for the size at once (with_capacity, reserve)"
+            } else {
+                "much comes by realloc: if it grows in steps, ask for the size at once"
+            };
             [
-                "a ladder of reallocs: ask for the size at once (with_capacity, reserve)".into(),
+                says.into(),
                 format!(
                     "{steps}up to {largest}; {} of its bytes come by realloc, {}",
                     ratio(share),

@@ -117,9 +117,9 @@ pub(super) fn draw(app: &App, leaks: &Leaks, parts: &Parts, frame: &mut Frame) {
         return super::empty(app, body, frame);
     }
     let places = leaks.cursor.offset()..leaks.cursor.offset() + rooms.rows;
-    let shown = places.filter_map(|place| Some((place, answer.row(place)?)));
-    for (y, (place, row)) in (body.y..body.bottom()).zip(shown) {
-        let mut line = names::callsite(&row.label, name);
+    let shown: Vec<_> = places.filter_map(|place| Some((place, answer.row(place)?))).collect();
+    let names = names::callsites(shown.iter().map(|(_, row)| &row.label), name);
+    for ((y, mut line), &(place, row)) in (body.y..body.bottom()).zip(names).zip(&shown) {
         cells(&row.figures, &specs, &placed, &mut line);
         list_row(line, place == leaks.cursor.index(), Rect { y, height: 1, ..body }, frame);
     }

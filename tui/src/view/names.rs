@@ -1,5 +1,7 @@
 //! Names in lists: the function, and where it is.
 
+use std::collections::HashMap;
+
 use ratatui::style::Stylize;
 use ratatui::text::{Line, Span};
 
@@ -10,6 +12,8 @@ use crate::query::Label;
 const WIDE: usize = 36;
 /// Columns between a name and its location.
 const GAP: usize = 2;
+/// With less room than this a name says nothing.
+const LEAST_NAME: usize = 6;
 
 /// The cell of a callsite: the marker's place, then name and location in
 /// `width` columns, the location to the right and dim.
@@ -20,6 +24,33 @@ pub fn callsite(label: &Label, width: u16) -> Line<'static> {
         line.push_span(span);
     }
     line
+}
+
+/// The cells of callsites that are seen together. Where the name alone, as far as it is
+/// shown, would be that of two of them, the place is worth more than the name's beginning.
+pub fn callsites<'a>(
+    labels: impl Iterator<Item = &'a Label> + Clone,
+    width: u16,
+) -> impl Iterator<Item = Line<'static>> {
+    let mut seen: HashMap<String, u32> = HashMap::new();
+    for label in labels.clone() {
+        *seen.entry(callsite(label, width).to_string()).or_default() += 1;
+    }
+    labels.map(move |label| {
+        let line = callsite(label, width);
+        let alone = seen.get(&line.to_string()).is_none_or(|n| *n < 2);
+        if alone { line } else { apart(label, usize::from(width)).unwrap_or(line) }
+    })
+}
+
+/// Name and place in `width` columns, where there is room for both at all.
+fn apart(label: &Label, width: usize) -> Option<Line<'static>> {
+    let location = text::clean(&label.location);
+    let file = location.rsplit('/').next().filter(|file| !file.is_empty())?;
+    let room = width.checked_sub(text::width(file) + 1).filter(|room| *room >= LEAST_NAME)?;
+    let function = text::name(&label.function);
+    let name = text::left(&text::keep_name(&function, room), room);
+    Some(Line::from(vec![Span::raw(" "), Span::raw(name), Span::raw(" "), file.to_owned().dim()]))
 }
 
 /// A line of the list that is no callsite.
@@ -60,6 +91,36 @@ mod tests {
     fn shown(function: &str, location: &str, width: usize) -> String {
         let label = Label { function: function.into(), location: location.into(), named: true };
         spans(&label, width).iter().map(|s| s.content.as_ref()).collect()
+    }
+
+    #[test]
+    fn callsites_that_would_look_alike_have_their_places() {
+        let label = |function: &str, location: &str| Label {
+            function: function.into(),
+            location: location.into(),
+            named: true,
+        };
+        let all = [
+            label("regex::nfa::Inner::into_nfa", "src/nfa.rs:1341"),
+            label("orders::cache::fill_cache", "src/cache.rs:88"),
+            label("regex::nfa::Inner::into_nfa", "src/nfa.rs:12"),
+            label("regex::nfa::Inner::into_nfa", ""),
+        ];
+        let at = |width| -> Vec<String> {
+            let lines = callsites(all.iter(), width);
+            lines.map(|line| line.to_string().trim_end().to_owned()).collect()
+        };
+        assert_eq!(
+            at(24),
+            [
+                " …::into_nfa nfa.rs:1341",
+                " orders::…::fill_cache",
+                " …::into_nfa   nfa.rs:12",
+                " …::nfa::Inner::into_nfa",
+            ]
+        );
+        // Without room for both the name stays.
+        assert_eq!(at(16)[0], " …::into_nfa");
     }
 
     #[test]

@@ -96,9 +96,9 @@ pub(super) fn draw(app: &App, promotion: &Promotion, parts: &Parts, frame: &mut 
     };
     let cursor = &promotion.cursor;
     let places = cursor.offset()..cursor.offset() + usize::from(parts.body.height);
-    let shown = places.filter_map(|place| Some((place, answer.row(place)?)));
-    for (y, (place, row)) in (parts.body.y..).zip(shown) {
-        let mut line = names::callsite(&row.label, name);
+    let shown: Vec<_> = places.filter_map(|place| Some((place, answer.row(place)?))).collect();
+    let names = names::callsites(shown.iter().map(|(_, row)| &row.label), name);
+    for ((y, mut line), &(place, row)) in (parts.body.y..).zip(names).zip(&shown) {
         cells(&row.figures, &placed, &mut line);
         let area = Rect { y, height: 1, ..parts.body };
         list_row(line, place == cursor.index(), area, frame);

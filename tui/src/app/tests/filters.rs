@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_wrong_filter_is_marked_and_the_last_right_one_holds() {
+fn a_wrong_filter_is_marked_and_what_was_before_holds() {
     let f = fixture();
     let mut app = app(&f.session);
     let typed = |text: &str| text.chars().map(c).collect::<Vec<_>>();
@@ -16,7 +16,12 @@ fn a_wrong_filter_is_marked_and_the_last_right_one_holds() {
     assert_eq!((app.question().filter.as_str(), app.wrong_filter()), ("size>4K", None));
     press(&mut app, &f.session, &[c(' '), c('!'), KeyCode::Enter]);
     assert!(app.note().is_some_and(|note| note.starts_with("no filter: !")), "{:?}", app.note());
-    assert_eq!(app.question().filter.trim_end(), "size>4K");
+    assert_eq!(app.question().filter, "", "that of before");
+    press(&mut app, &f.session, &typed("/big"));
+    press(&mut app, &f.session, &[KeyCode::Enter]);
+    press(&mut app, &f.session, &typed("/ size>4Q"));
+    press(&mut app, &f.session, &[KeyCode::Enter]);
+    assert_eq!(app.question().filter, "big");
 }
 
 #[test]

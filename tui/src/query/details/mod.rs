@@ -179,6 +179,8 @@ pub enum Hint {
         each: Estimate,
         /// The largest block that was seen to come so, in bytes.
         largest: u64,
+        /// Whether blocks were seen to grow: both before and after are sampled.
+        seen: bool,
         /// Samples behind it.
         samples: u64,
     },

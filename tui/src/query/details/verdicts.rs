@@ -103,9 +103,12 @@ pub fn hints(
     if let Ratio::Interval { low, samples, .. } = realloc
         && low >= MUCH_REALLOC
         && let Some(grown) = grown
+        // Where blocks are seen to shrink, as by `shrink_to_fit`, there is nothing to ask for.
+        && let [larger, others] = grown.seen
+        && (larger > others || others == 0)
     {
-        let (each, largest) = (grown.each, grown.largest);
-        hints.push(Hint::Ladder { share: realloc, each, largest, samples });
+        let (each, largest, seen) = (grown.each, grown.largest, larger > 0);
+        hints.push(Hint::Ladder { share: realloc, each, largest, seen, samples });
     }
     let elsewhere = estimate::share(&sums.elsewhere, &sums.freed);
     if let Ratio::Interval { low, samples, .. } = elsewhere

@@ -172,6 +172,12 @@ impl Filter {
         self.names.is_empty() && self.blocks.is_empty() && self.hidden.is_empty()
     }
 
+    /// Whether it takes frames out of callstacks.
+    #[must_use]
+    pub fn hides(&self) -> bool {
+        !self.hidden.is_empty()
+    }
+
     /// Whether it asks for something of single blocks.
     #[must_use]
     pub fn is_of_blocks(&self) -> bool {

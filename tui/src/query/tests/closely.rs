@@ -256,6 +256,15 @@ fn a_ladder_of_reallocs_is_told_step_by_step() {
         _ => None,
     });
     assert_eq!(hint, Some((10.0 / 3.0, 1024)));
+    // What gives back its room asks for none.
+    let shrink = f.stack(&["main", "shrink"]);
+    for _ in 0..10 {
+        let id = f.alloc(other, 1024);
+        f.realloc(id, shrink, 300, true);
+    }
+    f.pass(0.5);
+    let hints = of(&f, "shrink").hints;
+    assert!(!hints.iter().any(|hint| matches!(hint, Hint::Ladder { .. })), "{hints:?}");
     let range = When::Range { from_ns, to_ns: f.time_ns };
     let later = details(&f.session, range, key(&f.session, "grow"), "").unwrap().grown.unwrap();
     assert_eq!((exact(later.steps), exact(later.copied)), (6.0, 704.0 + 192.0));

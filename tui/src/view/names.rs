@@ -113,10 +113,10 @@ mod tests {
         assert_eq!(
             at(24),
             [
-                " …::into_nfa nfa.rs:1341",
+                " …::into_nfa  nfa.rs:1341",
                 " orders::…::fill_cache",
-                " …::into_nfa   nfa.rs:12",
-                " …::nfa::Inner::into_nfa",
+                " …::into_nfa    nfa.rs:12",
+                " regex::…::into_nfa",
             ]
         );
         // Without room for both the name stays.

@@ -65,26 +65,6 @@ pub enum Life {
     Gone,
 }
 
-/// Guesses where a list goes: an entry lies where the last one says, in the cache of
-/// another core, and going there one after another is mostly waiting. But entries that
-/// were given back in order are taken in order, so most steps are like the last.
-#[derive(Default)]
-struct Steps {
-    last: u32,
-}
-
-impl Steps {
-    /// Entries ahead that are fetched.
-    const AHEAD: u32 = 8;
-
-    /// What likely comes some steps after `index`; it need not be an entry at all.
-    #[inline]
-    fn ahead(&mut self, index: u32) -> u32 {
-        let step = index.wrapping_sub(std::mem::replace(&mut self.last, index));
-        index.wrapping_add(step.wrapping_mul(Self::AHEAD))
-    }
-}
-
 /// Entries given back at once: the head of the free list is a line that the target's
 /// threads want for each birth, and each touch of the agent's thread takes it from them.
 const BATCH: u32 = scaled(64, 2) as u32;
@@ -350,17 +330,14 @@ impl Tracker {
         // Each entry is on a list once. Were one linked in a ring, by whatever has got at
         // our memory, this must end all the same.
         let mut left = 2 * self.entries.len();
-        let mut steps = Steps::default();
         while let Some((index, entry)) = self.linked(births).filter(|_| left > 0) {
             left -= 1;
-            self.will_read(steps.ahead(index));
             self.live.store(self.live.load(Relaxed) + 1, Relaxed);
             births = entry.next_birth.load(Relaxed);
             birth(index, entry.state.load(Relaxed) >> STATE_BITS);
         }
         while let Some((index, entry)) = self.linked(deaths).filter(|_| left > 0) {
             left -= 1;
-            self.will_read(steps.ahead(index));
             deaths = entry.next.load(Relaxed);
             death(index, entry.died_seq.load(Relaxed));
         }

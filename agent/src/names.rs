@@ -29,6 +29,9 @@ const NOT_THE_PROGRAMS: [&str; 10] = [
 /// Where a measured closure is called: it may be inlined there, and all that it calls.
 const MEASURE: &str = "heaptop_agent::testing::measure";
 
+/// The callsite of a callstack without frames.
+pub const NO_CALLSTACK: &str = "(no callstack)";
+
 /// Names of the executable's functions, by return address: what a [`Tracker`] that shows
 /// callstacks needs.
 ///
@@ -58,7 +61,7 @@ impl Names {
     /// The callsite of a callstack that is root first: its innermost function that is
     /// neither the allocator's nor the standard library's.
     pub fn callsite(&mut self, callstack: &[usize]) -> String {
-        self.path(callstack, 1).pop().unwrap_or_else(|| "(no callstack)".into())
+        self.path(callstack, 1).pop().unwrap_or_else(|| NO_CALLSTACK.into())
     }
 
     /// The innermost functions of a callstack that are the program's, from the callsite

@@ -26,6 +26,7 @@
 use crate::memprof::{
     self, Allocation, Config, Delivery, Names, Profile, Scope, StartError, Tracker,
 };
+use crate::names::NO_CALLSTACK;
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::ops::RangeBounds;
@@ -188,14 +189,15 @@ fn measured(books: &Books, missed: u64) -> Measured {
     let mut by_name: HashMap<String, (Callsite, u64)> = HashMap::new();
     let mut all = Sums::default();
     for (stack, sums) in &books.stacks {
-        let function = names.callsite(stack);
+        // From the callsite outward.
+        let mut path = names.path(stack, 1 + CALLERS).into_iter();
+        let function = path.next().unwrap_or_else(|| NO_CALLSTACK.into());
+        let callers: Vec<String> = path.collect();
         let site = |function| Callsite { function, callers: vec![], sums: Sums::default() };
         let (site, most) =
             by_name.entry(function).or_insert_with_key(|function| (site(function.clone()), 0));
         // Callstacks come in any order; of two that are equal, one is as good, but always
         // the same.
-        let mut callers = names.path(stack, 1 + CALLERS);
-        callers.drain(..callers.len().min(1));
         if sums.bytes > *most || sums.bytes == *most && callers < site.callers {
             (site.callers, *most) = (callers, sums.bytes);
         }

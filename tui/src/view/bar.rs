@@ -72,14 +72,15 @@ fn held(app: &App, area: Rect, frame: &mut Frame) {
         line.push_span(text::keep_start(&filter, room).into_owned().bold());
         let table =
             matches!(app.screen(), Screen::Callsites(_) | Screen::Promotion(_) | Screen::Leaks(_));
-        let hides = filter::parse(&app.question().filter).is_ok_and(|filter| filter.hides());
+        let parsed = filter::parse(&app.question().filter).ok();
+        let hides = parsed.as_ref().is_some_and(filter::Filter::hides);
         let trees = "  hide: is for trees and flamegraphs";
         if table && hides && line.width() + text::width(trees) < width {
             line.push_span(trees.dim());
         }
+        let of_blocks = parsed.is_some_and(|filter| filter.is_of_blocks());
         let since = "  of single blocks: what was over before heaptop came is in no figure";
-        if !app.choosing() && filter_is_of_blocks(app) && line.width() + text::width(since) < width
-        {
+        if !app.choosing() && of_blocks && line.width() + text::width(since) < width {
             line.push_span(since.dim());
         }
     }
@@ -96,10 +97,6 @@ fn mark(at: usize, lead: usize, hidden: usize, app: &App, area: Rect, frame: &mu
     if let Some(cell) = frame.buffer_mut().cell_mut(Position::new(area.x + x, area.y)) {
         cell.modifier.insert(Modifier::REVERSED);
     }
-}
-
-fn filter_is_of_blocks(app: &App) -> bool {
-    filter::parse(&app.question().filter).is_ok_and(|filter| filter.is_of_blocks())
 }
 
 /// Keys at the left, as many as fit; at the right how many rows there are.

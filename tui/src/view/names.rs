@@ -28,19 +28,23 @@ pub fn callsite(label: &Label, width: u16) -> Line<'static> {
 
 /// The cells of callsites that are seen together. Where the name alone, as far as it is
 /// shown, would be that of two of them, the place is worth more than the name's beginning.
-pub fn callsites<'a>(
-    labels: impl Iterator<Item = &'a Label> + Clone,
-    width: u16,
-) -> impl Iterator<Item = Line<'static>> {
+pub fn callsites<'a>(labels: impl Iterator<Item = &'a Label>, width: u16) -> Vec<Line<'static>> {
+    let all: Vec<_> = labels
+        .map(|label| {
+            let line = callsite(label, width);
+            (label, line.to_string(), line)
+        })
+        .collect();
     let mut seen: HashMap<String, u32> = HashMap::new();
-    for label in labels.clone() {
-        *seen.entry(callsite(label, width).to_string()).or_default() += 1;
+    for (_, text, _) in &all {
+        *seen.entry(text.clone()).or_default() += 1;
     }
-    labels.map(move |label| {
-        let line = callsite(label, width);
-        let alone = seen.get(&line.to_string()).is_none_or(|n| *n < 2);
-        if alone { line } else { apart(label, usize::from(width)).unwrap_or(line) }
-    })
+    all.into_iter()
+        .map(|(label, text, line)| match seen.get(&text) {
+            Some(2..) => apart(label, usize::from(width)).unwrap_or(line),
+            _ => line,
+        })
+        .collect()
 }
 
 /// Name and place in `width` columns, where there is room for both at all.
@@ -108,7 +112,7 @@ mod tests {
         ];
         let at = |width| -> Vec<String> {
             let lines = callsites(all.iter(), width);
-            lines.map(|line| line.to_string().trim_end().to_owned()).collect()
+            lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect()
         };
         assert_eq!(
             at(24),

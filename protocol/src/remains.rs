@@ -88,9 +88,9 @@ pub mod entry {
     pub const STACK: usize = 40;
     /// 32 bits: R.
     pub const INTERVAL: usize = 44;
-    /// 32 bits: cause, [`YOUNG`], [`WAS_MAJOR`].
+    /// 32 bits, of which the lower 10 are cause, [`YOUNG`], [`WAS_MAJOR`].
     pub const FLAGS: usize = 48;
-    /// 32 bits: 1 once the birth is in the books.
+    /// 32 bits, of which the lower 8 are not 0 once the birth was taken up.
     pub const KNOWN: usize = 60;
     /// Its address.
     pub const ADDRESS: usize = 64;
@@ -294,6 +294,12 @@ impl<'a> Entry<'a> {
         u32_at(self.0, at)
     }
 
+    /// Whether the agent's thread had taken up its birth.
+    #[must_use]
+    pub fn is_taken_up(&self) -> bool {
+        self.u32(entry::KNOWN) & 0xff != 0
+    }
+
     /// R at its birth.
     #[must_use]
     pub fn interval(&self) -> Interval {
@@ -446,6 +452,18 @@ mod tests {
         assert_eq!(ended(EXITED), Some(0));
         assert_eq!(ended(EXITED | 7), Some(7));
         assert_eq!(ended(EXITED | u64::from(u32::MAX)), Some(-1));
+    }
+
+    #[test]
+    fn hints_above_the_mark_do_not_take_up_a_birth() {
+        for (mark, taken_up) in [(0, false), (1, true), (0xabcd_ef00, false), (0xabcd_ef02, true)] {
+            let mut bytes = [0; entry::BYTES];
+            bytes[entry::STATE] = 1 << 2 | entry::LIVES_MAJOR as u8;
+            bytes[entry::SIZE] = 1;
+            bytes[entry::KNOWN..entry::KNOWN + 4].copy_from_slice(&u32::to_le_bytes(mark));
+            let one = Entry::all(&bytes).next().unwrap();
+            assert_eq!(one.is_taken_up(), taken_up, "{mark:x}");
+        }
     }
 
     proptest! {

@@ -37,6 +37,7 @@
 //! ABA does no harm.
 
 mod entry;
+mod trail;
 
 pub use entry::{Birth, Born, Cause, Death, Entry, LAYOUT, VALUES};
 
@@ -45,6 +46,7 @@ use super::region::Region;
 use super::sampled_set::{MAX_ENTRIES, SampledSet};
 use super::sys;
 use entry::{DYING, FREE, HELD, KNOWN, MAJOR, STATE_BITS, WAS_MAJOR_BIT, YOUNG};
+use trail::Trails;
 
 use super::sync::{
     AtomicU32, AtomicU64,
@@ -91,12 +93,13 @@ pub struct Tracker {
     deaths: AtomicU32,
     live: AtomicU32,
     lost: &'static AtomicU64,
+    trails: Trails,
 }
 
 impl Tracker {
     /// Bytes of a region that a tracker of `entries` entries takes.
     pub const fn bytes(entries: usize) -> usize {
-        entries * size_of::<Entry>() + SampledSet::bytes(entries) + 3 * 64
+        entries * size_of::<Entry>() + SampledSet::bytes(entries) + Trails::BYTES + 3 * 64
     }
 
     /// The number of entries that fit into `bytes`.
@@ -123,6 +126,7 @@ impl Tracker {
             deaths: AtomicU32::new(0),
             live: AtomicU32::new(0),
             lost: region.slice(1)?.first()?,
+            trails: Trails::new(region)?,
         })
     }
 
@@ -246,7 +250,7 @@ impl Tracker {
             self.lost.fetch_add(u64::from(listed), Relaxed);
             return None;
         };
-        entry.write_birth(b);
+        entry.write_birth(b, if listed { self.trails.birth(b.thread, index + 1) } else { 0 });
         look(index);
         if !self.set.insert(b.address, index) {
             undo(index);
@@ -298,12 +302,9 @@ impl Tracker {
         let entry = self.entries.get(taken.index as usize)?;
         // AcqRel, partner of `promote`: whoever comes second sees the first's clock.
         let before = entry.state.fetch_or(DYING, AcqRel);
-        if before & DYING == MAJOR {
-            // Whoever frees is the only one to write it.
-            entry.flags.store(entry.flags.load(Relaxed) | WAS_MAJOR_BIT, Relaxed);
-        }
         let d = when();
-        entry.write_death(&d);
+        let near = if listed { self.trails.death(d.thread, taken.index + 1) } else { 0 };
+        entry.write_death(&d, before & DYING == MAJOR, near);
         if !listed {
             return Some(d);
         }
@@ -334,12 +335,22 @@ impl Tracker {
             left -= 1;
             self.live.store(self.live.load(Relaxed) + 1, Relaxed);
             births = entry.next_birth.load(Relaxed);
+            self.expect_line(entry.near_birth());
             birth(index, entry.state.load(Relaxed) >> STATE_BITS);
         }
         while let Some((index, entry)) = self.linked(deaths).filter(|_| left > 0) {
             left -= 1;
             deaths = entry.next.load(Relaxed);
+            self.expect_line(entry.near_death());
             death(index, entry.died_seq.load(Relaxed));
+        }
+    }
+
+    /// The entry of this link comes some links later: see [`trail`].
+    #[inline]
+    fn expect_line(&self, link: u32) {
+        if let Some((_, entry)) = self.linked(link) {
+            sys::prefetch(&entry.state);
         }
     }
 

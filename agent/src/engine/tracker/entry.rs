@@ -25,13 +25,14 @@ pub struct Entry {
     pub(super) stack: AtomicU32,
     /// R; 0 of a block that has no samples any more.
     pub(super) interval: AtomicU32,
-    /// `cause | YOUNG_BIT | WAS_MAJOR_BIT`.
+    /// `cause | YOUNG_BIT | WAS_MAJOR_BIT`, and above them [`Self::near_death`]. Who makes the
+    /// block writes this, then who frees it, and nobody else.
     pub(super) flags: AtomicU32,
     pub(super) next_birth: AtomicU32,
     /// Next on `deaths`, or on the free list.
     pub(super) next: AtomicU32,
     /// For the agent's thread: [`KNOWN`] once it has taken up the birth, [`HELD`] where that
-    /// is in its books from the promotion on only.
+    /// is in its books from the promotion on only. Until then [`Self::near_birth`].
     pub(super) known: AtomicU32,
     pub(super) address: AtomicU64,
     pub(super) n_samples: AtomicU64,
@@ -49,6 +50,8 @@ unsafe impl Zeroable for Entry {}
 
 pub(super) const YOUNG_BIT: u32 = 1 << 8;
 pub(super) const WAS_MAJOR_BIT: u32 = 1 << 9;
+const DEATH_SHIFT: u32 = 10;
+const BIRTH_SHIFT: u32 = 8;
 pub(super) const KNOWN: u32 = 1;
 pub(super) const HELD: u32 = 2;
 
@@ -157,7 +160,7 @@ pub struct Death {
 impl Entry {
     /// Puts a birth down, its state last; the entry is on no list yet.
     #[inline]
-    pub(super) fn write_birth(&self, b: &Birth) {
+    pub(super) fn write_birth(&self, b: &Birth, near: u32) {
         self.address.store(b.address as u64, Relaxed);
         self.size.store(b.size, Relaxed);
         self.n_samples.store(b.n_samples, Relaxed);
@@ -168,15 +171,29 @@ impl Entry {
         self.interval.store(b.interval, Relaxed);
         self.thread.store(b.thread, Relaxed);
         self.flags.store(b.cause as u32 | if b.young { YOUNG_BIT } else { 0 }, Relaxed);
-        self.known.store(0, Relaxed);
+        self.known.store(near << BIRTH_SHIFT, Relaxed);
         self.died_seq.store(0, Relaxed);
         let state = if b.young { YOUNG } else { MAJOR };
         self.state.store(b.id << STATE_BITS | state, Relaxed);
     }
 
+    /// A link that comes some entries later on the list of births: a hint, 0 for none.
+    #[inline]
+    pub(super) fn near_birth(&self) -> u32 {
+        self.known.load(Relaxed) >> BIRTH_SHIFT
+    }
+
+    /// The same for the list of deaths, cut to 22 bits.
+    #[inline]
+    pub(super) fn near_death(&self) -> u32 {
+        self.flags.load(Relaxed) >> DEATH_SHIFT
+    }
+
     /// Puts a death down; the block is marked as dying.
     #[inline]
-    pub(super) fn write_death(&self, d: &Death) {
+    pub(super) fn write_death(&self, d: &Death, was_major: bool, near: u32) {
+        let major = if was_major { WAS_MAJOR_BIT } else { 0 };
+        self.flags.store(self.flags.load(Relaxed) | major | near << DEATH_SHIFT, Relaxed);
         self.died_seq.store(d.seq, Relaxed);
         self.died_ns.store(d.ns, Relaxed);
         self.died_clock.store(d.clock, Relaxed);

@@ -79,6 +79,29 @@ fn a_full_slab_loses_births_and_says_so() {
 }
 
 #[test]
+fn hints_leave_what_they_stand_beside() {
+    let t = tracker(100);
+    for id in 1..=60 {
+        let (address, young) = (id as usize * 16, id % 2 == 0);
+        assert!(t.birth(&Birth { young, ..birth(id, address) }));
+        if id % 3 == 0 {
+            let taken = t.take(address).unwrap();
+            t.death(taken, || death(1000 + id));
+        }
+    }
+    let (births, deaths) = collect(&t);
+    assert_eq!((births.len(), deaths.len()), (60, 20));
+    for (index, b) in births {
+        assert_eq!(b, Birth { young: b.id % 2 == 0, ..birth(b.id, b.id as usize * 16) });
+        if b.id % 3 == 0 {
+            assert_eq!(t.died_major(index), b.id % 2 == 1, "major from birth, {}", b.id);
+        } else {
+            assert!(t.known_live(index).is_none(), "not taken up yet, {}", b.id);
+        }
+    }
+}
+
+#[test]
 fn promotion_and_death_exclude_each_other() {
     let t = tracker(4);
     t.birth(&birth(1, 0x10));

@@ -134,7 +134,7 @@ impl<'a> Left<'a> {
             young: e.state() == entry::LIVES_YOUNG,
             born_young: flags & entry::YOUNG != 0,
         };
-        let booked = e.u32(entry::KNOWN) != 0;
+        let booked = e.is_taken_up();
         let died = (e.state() == entry::DYING).then(|| match e.u64(entry::DIED_SEQ) {
             // Its death was being written.
             0 => self.end,

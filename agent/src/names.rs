@@ -13,7 +13,7 @@ const SYMTAB: u32 = 2;
 const FUNCTION: u8 = 2;
 
 /// What a callsite is never in: the agent, the standard library, the runtime.
-const NOT_THE_PROGRAMS: [&str; 10] = [
+const NOT_THE_PROGRAMS: [&str; 9] = [
     "heaptop_agent::",
     "alloc::",
     "core::",
@@ -21,7 +21,6 @@ const NOT_THE_PROGRAMS: [&str; 10] = [
     "hashbrown::",
     "__rust",
     "__rustc",
-    "_R",
     "rust_",
     "__libc",
 ];
@@ -168,51 +167,10 @@ fn is_librarys(name: &str) -> bool {
     }
 }
 
-/// A name as it is written in the source, of one mangled in Rust's elder way; others
-/// stay as they are.
+/// A name as it is written in the source, of one that rustc has mangled in either way;
+/// others stay as they are.
 fn demangled(name: &str) -> String {
-    // What the compiler has copied bears a number.
-    let plain = name.split_once(".llvm.").map_or(name, |(plain, _)| plain);
-    let Some(mut rest) = plain.strip_prefix("_ZN").and_then(|n| n.strip_suffix('E')) else {
-        return name.to_owned();
-    };
-    let mut parts = Vec::new();
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let Some((part, more)) = rest[..digits]
-            .parse()
-            .ok()
-            .and_then(|len: usize| rest.get(digits..)?.split_at_checked(len))
-        else {
-            return name.to_owned();
-        };
-        // An escape at the beginning has an underscore before it.
-        parts.push(if part.starts_with("_$") { &part[1..] } else { part });
-        rest = more;
-    }
-    // The last is a hash.
-    if parts.last().is_some_and(|p| p.len() == 17 && p.starts_with('h')) {
-        parts.pop();
-    }
-    let mut out = parts.join("::");
-    for (code, text) in [
-        ("$LT$", "<"),
-        ("$GT$", ">"),
-        ("$u20$", " "),
-        ("$RF$", "&"),
-        ("$BP$", "*"),
-        ("$C$", ","),
-        ("$u7b$", "{"),
-        ("$u7d$", "}"),
-        ("$u5b$", "["),
-        ("$u5d$", "]"),
-        ("$LP$", "("),
-        ("$RP$", ")"),
-        ("..", "::"),
-    ] {
-        out = out.replace(code, text);
-    }
-    out.trim_start_matches('_').to_owned()
+    rustc_demangle::try_demangle(name).map_or_else(|_| name.to_owned(), |name| format!("{name:#}"))
 }
 
 #[cfg(all(test, not(loom)))]
@@ -261,5 +219,12 @@ mod tests {
             "leak::x::{{closure}}"
         );
         assert!(!is_librarys("orders::parse"));
+        // As rustc mangles them with `-C symbol-mangling-version=v0`.
+        let parse = of("_RINvCs7DmIql08n4T_6orders5parseNCNvB2_4main0EB2_");
+        assert_eq!(parse, "orders::parse::<orders::main::{closure#0}>");
+        assert!(!is_librarys(&parse));
+        let push = of("_RNvMsF_NtCslNYArtu3iFV_5alloc3vecINtB5_3VechE4pushCs7DmIql08n4T_6orders");
+        assert_eq!(push, "<alloc::vec::Vec<u8>>::push");
+        assert!(is_librarys(&push));
     }
 }

@@ -90,7 +90,8 @@ pub mod entry {
     pub const INTERVAL: usize = 44;
     /// 32 bits, of which the lower 10 are cause, [`YOUNG`], [`WAS_MAJOR`].
     pub const FLAGS: usize = 48;
-    /// 32 bits, of which the lower 8 are not 0 once the birth was taken up.
+    /// 32 bits, of which the lower 8 are 1 once the birth is in the books, and 2 where it
+    /// comes into them with its promotion.
     pub const KNOWN: usize = 60;
     /// Its address.
     pub const ADDRESS: usize = 64;
@@ -294,10 +295,10 @@ impl<'a> Entry<'a> {
         u32_at(self.0, at)
     }
 
-    /// Whether the agent's thread had taken up its birth.
+    /// Whether its birth is in the books.
     #[must_use]
-    pub fn is_taken_up(&self) -> bool {
-        self.u32(entry::KNOWN) & 0xff != 0
+    pub fn is_booked(&self) -> bool {
+        self.u32(entry::KNOWN) & 0xff == 1
     }
 
     /// R at its birth.
@@ -455,14 +456,16 @@ mod tests {
     }
 
     #[test]
-    fn hints_above_the_mark_do_not_take_up_a_birth() {
-        for (mark, taken_up) in [(0, false), (1, true), (0xabcd_ef00, false), (0xabcd_ef02, true)] {
+    fn hints_above_the_mark_do_not_book_a_birth() {
+        for (mark, booked) in
+            [(0, false), (1, true), (0xabcd_ef00, false), (0xabcd_ef01, true), (2, false)]
+        {
             let mut bytes = [0; entry::BYTES];
             bytes[entry::STATE] = 1 << 2 | entry::LIVES_MAJOR as u8;
             bytes[entry::SIZE] = 1;
             bytes[entry::KNOWN..entry::KNOWN + 4].copy_from_slice(&u32::to_le_bytes(mark));
             let one = Entry::all(&bytes).next().unwrap();
-            assert_eq!(one.is_taken_up(), taken_up, "{mark:x}");
+            assert_eq!(one.is_booked(), booked, "{mark:x}");
         }
     }
 

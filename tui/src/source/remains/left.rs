@@ -5,7 +5,7 @@ use heaptop_protocol::event::{Alloc, Batch, Cause, Dealloc, Event, Moment};
 use heaptop_protocol::ids::{BlockId, StackId, ThreadId};
 use heaptop_protocol::message::{
     FromAgent, History, HistoryPoint, LiveBlock, SnapshotBegin, SnapshotBlocks, SnapshotEnd,
-    TotalsUpdate,
+    TotalsUpdate, Track,
 };
 use heaptop_protocol::remains::{Entry, Header, Record, entry, word};
 use heaptop_protocol::totals::{StackTotals, Total, Totals};
@@ -134,7 +134,7 @@ impl<'a> Left<'a> {
             young: e.state() == entry::LIVES_YOUNG,
             born_young: flags & entry::YOUNG != 0,
         };
-        let booked = e.is_taken_up();
+        let (booked, was_major) = (e.is_booked(), flags & entry::WAS_MAJOR != 0);
         let died = (e.state() == entry::DYING).then(|| match e.u64(entry::DIED_SEQ) {
             // Its death was being written.
             0 => self.end,
@@ -144,14 +144,20 @@ impl<'a> Left<'a> {
                 clock: e.u64(entry::DIED_CLOCK),
             },
         });
-        let died_young = self.count(&block, booked, died, flags & entry::WAS_MAJOR != 0);
+        let track = self.known.track();
+        if !booked && track == Track::Promoted && !self.outlived(&block, died, was_major) {
+            return;
+        }
+        let died_young = self.count(&block, booked, died, was_major);
         for ns in [block.born_ns].into_iter().chain(died.map(|at| at.time_ns)) {
             self.end.time_ns = self.end.time_ns.max(ns);
         }
         if !booked {
             self.events.push(Event::Alloc(birth(&block, e.u64(entry::REPLACES))));
         }
-        match died {
+        // Nothing more is wanted of it than that it was born.
+        let born = Moment { seq: block.id.0, time_ns: block.born_ns, clock: block.born_clock };
+        match if track == Track::Allocations { Some(born) } else { died } {
             Some(at) => self.events.push(Event::Dealloc(Dealloc {
                 at,
                 id: block.id,
@@ -160,6 +166,22 @@ impl<'a> Left<'a> {
             })),
             None => self.living.push(block),
         }
+    }
+
+    /// Whether the nursery's cycle that a block was born in ended while it lived, or it was
+    /// born major.
+    fn outlived(&self, b: &LiveBlock, died: Option<Moment>, was_major: bool) -> bool {
+        Self::decided(b, died, was_major) || self.ended_in(died) > self.known.cycle(b.born_clock)
+    }
+
+    /// The same, as far as the books know it.
+    const fn decided(b: &LiveBlock, died: Option<Moment>, was_major: bool) -> bool {
+        !b.born_young || was_major || died.is_none() && !b.young
+    }
+
+    /// The cycle of a block's end, or of the target's.
+    fn ended_in(&self, died: Option<Moment>) -> u64 {
+        died.map_or(self.cycle, |at| self.known.cycle(at.clock))
     }
 
     /// Puts the totals right for a block whose birth the books have (`booked`) or lack,
@@ -173,23 +195,26 @@ impl<'a> Left<'a> {
     ) -> bool {
         let w = b.interval.weight(b.size);
         let born_in = self.known.cycle(b.born_clock);
-        // Its cycle ended while it lived; the books know it of a block that was major.
-        let decided = !b.born_young || was_major || died.is_none() && !b.young;
-        let ended_in = died.map_or(self.cycle, |at| self.known.cycle(at.clock));
-        let promoted = !decided && ended_in > born_in;
+        let decided = Self::decided(b, died, was_major);
+        let promoted = !decided && self.ended_in(died) > born_in;
+        let track = self.known.track();
         let died_young = !decided && died.is_some() && !promoted;
         let Some(Record { totals, .. }) = self.records.get_mut(b.stack.0 as usize) else {
             return died_young;
         };
-        if !booked {
+        if !booked && track != Track::Promoted {
             totals.allocated.add(&w);
+        }
+        if track == Track::Allocations {
+            return died_young;
         }
         match (booked, died) {
             (false, None) => totals.in_use.add(&w),
             (true, Some(_)) => totals.in_use.sub(&w),
             _ => {}
         }
-        if promoted || died_young && self.cycle > born_in {
+        // Where not all are tracked, of what a share is promoted is unknown.
+        if track == Track::All && (promoted || died_young && self.cycle > born_in) {
             totals.minor.add(&w);
         }
         if promoted {

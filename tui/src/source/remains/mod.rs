@@ -24,7 +24,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use heaptop_protocol::callstack::{Callstack, Frame, Module};
 use heaptop_protocol::ids::{ModuleId, StackId};
-use heaptop_protocol::message::{FromAgent, Hello, Memory, Status};
+use heaptop_protocol::message::{FromAgent, Hello, Memory, Status, Track};
 use heaptop_protocol::remains::{
     Damaged, Entry, HEADER_BYTES, Header, Record, Span, entry, frames_of, record, u64_at, unpack,
 };
@@ -65,6 +65,11 @@ impl Known {
             FromAgent::Status(status) => self.status = Some(*status),
             _ => {}
         }
+    }
+
+    /// What its books are of.
+    fn track(&self) -> Track {
+        self.hello.as_ref().map_or_else(Track::default, |hello| hello.track)
     }
 
     /// The place of an address that the agent had no time to place.

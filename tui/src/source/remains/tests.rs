@@ -51,6 +51,60 @@ fn what_is_no_memory_is_a_sentence() {
     }
 }
 
+/// An entry of a block of 1,000 bytes, R = 1, born young at this moment of the clock.
+fn an_entry(number: u64, state: u64, born_clock: u64, mark: u32) -> Vec<u8> {
+    let mut bytes = vec![0; entry::BYTES];
+    for (at, value) in [
+        (entry::STATE, number << 2 | state),
+        (entry::BORN_CLOCK, born_clock),
+        (entry::SIZE, 1000),
+        (entry::SAMPLES, 1000),
+    ] {
+        bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    }
+    for (at, value) in [(entry::INTERVAL, 1), (entry::FLAGS, entry::YOUNG), (entry::KNOWN, mark)] {
+        bytes[at..at + 4].copy_from_slice(&u32::to_le_bytes(value));
+    }
+    bytes
+}
+
+#[test]
+fn what_is_not_tracked_is_not_in_what_is_left() {
+    const HELD: u32 = 2;
+    let now = 1 << 30;
+    // Young ones of now and of long ago that nobody had taken up, and one of each that was
+    // held for its promotion.
+    let entries: Vec<u8> = [(now, 0), (0, 0), (now, HELD), (0, HELD)]
+        .iter()
+        .zip(1..)
+        .flat_map(|(&(born, mark), number)| an_entry(number, entry::LIVES_YOUNG, born, mark))
+        .collect();
+    for (track, in_use, allocated, promoted, minor, living) in [
+        (Track::All, 4.0, 4.0, 2.0, 2.0, 4),
+        (Track::Promoted, 2.0, 0.0, 2.0, 0.0, 2),
+        (Track::Allocations, 0.0, 4.0, 0.0, 0.0, 0),
+    ] {
+        let hello = Hello { track, ..crate::source::fake::hello() };
+        let known = Known { hello: Some(hello), ..Known::default() };
+        let (mut all, mut blocks) = (heaptop_protocol::totals::Totals::default(), 0);
+        behind_a_header(&entries)
+            .tell(&known, &mut |message| {
+                match message {
+                    FromAgent::Totals(update) => {
+                        update.stacks.iter().for_each(|s| all.merge(&s.totals));
+                    }
+                    FromAgent::SnapshotBlocks(some) => blocks += some.blocks.len(),
+                    _ => {}
+                }
+                true
+            })
+            .unwrap();
+        let told = [all.in_use, all.allocated, all.promoted, all.minor].map(|t| t.bytes.sum);
+        assert_eq!(told, [in_use, allocated, promoted, minor].map(|n| n * 1000.0), "{track:?}");
+        assert_eq!(blocks, living, "{track:?}");
+    }
+}
+
 #[test]
 fn another_file_is_not_opened() {
     let file = tempfile::tempfile().unwrap();

@@ -29,7 +29,7 @@
 
 use crate::engine::hook;
 use crate::engine::sync::Ordering::Relaxed;
-use crate::engine::{Engine, kinds, unwind};
+use crate::engine::{Engine, domain, kinds, unwind};
 
 /// A sampled piece of memory outside the heap: it is freed when this is dropped.
 #[derive(Debug)]
@@ -47,7 +47,8 @@ pub struct Token {
 pub fn alloc(bytes: u64, kind: &str) -> Option<Token> {
     let bytes = usize::try_from(bytes).ok().filter(|bytes| isize::try_from(*bytes).is_ok())?;
     let engine = Engine::running()?;
-    let kind = kinds::number(kind);
+    // A name that is new is kept for ever: that is no block of the program's.
+    let kind = domain::here(|d| d.outside(engine, || kinds::number(kind)));
     let address = kinds::ADDRESSES + 16 * kinds::NEXT.fetch_add(1, Relaxed) as usize;
     hook::external(engine, bytes, kind, address).then_some(Token { address })
 }

@@ -1,28 +1,44 @@
 //! Names of functions of the running executable: for the messages of failed assertions,
 //! and for trackers that show callstacks.
 //!
-//! Read from its own symbol table, once, when somebody wants to see them: no dependency,
-//! no debug information, no inlined functions and no lines. A stripped executable has no
+//! Read from its own symbol table when somebody wants to see them: no debug information,
+//! no inlined functions and no lines. A stripped executable has no
 //! names; then an address stands there.
 
+use crate::engine::kinds;
 use heaptop_protocol::remains::u64_at;
 use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 
 const ELF: [u8; 5] = *b"\x7fELF\x02";
 const SYMTAB: u32 = 2;
 const FUNCTION: u8 = 2;
 
 /// What a callsite is never in: the agent, the standard library, the runtime.
-const NOT_THE_PROGRAMS: [&str; 9] = [
+const NOT_THE_PROGRAMS: [&str; 8] = [
     "heaptop_agent::",
     "alloc::",
     "core::",
     "std::",
     "hashbrown::",
     "__rust",
-    "__rustc",
-    "rust_",
     "__libc",
+    // Of `[external: gpu]` the callsite is who reports it. Brackets before a name are no part
+    // of it here.
+    "external: ",
+];
+/// The same where that is the whole name.
+const RUNTIMES: [&str; 8] = [
+    "main",
+    "_start",
+    "start_thread",
+    "clone",
+    "clone3",
+    "rust_panic",
+    "rust_begin_unwind",
+    "rust_eh_personality",
 ];
 
 /// Where a measured closure is called: it may be inlined there, and all that it calls.
@@ -43,13 +59,13 @@ pub const NO_CALLSTACK: &str = "(no callstack)";
 /// ```
 ///
 /// They are read from the executable's symbol table at the first question, which takes
-/// some milliseconds and allocates: not for a callback that is prompt. What is inlined has
+/// milliseconds and allocates: keep one, and do not ask it in a callback that is prompt. What is inlined has
 /// no name of its own, nor has what shared libraries hold, nor a stripped executable.
 ///
 /// [`Tracker`]: crate::memprof::Tracker
 #[derive(Debug, Default)]
 pub struct Names {
-    read: bool,
+    is_read: bool,
     /// (first address, one behind the last, name), in order.
     functions: Vec<(u64, u64, String)>,
     bias: u64,
@@ -95,9 +111,13 @@ impl Names {
 
     /// The function that a return address of a callstack leads back to.
     pub fn function(&mut self, pc: usize) -> Option<String> {
-        if !self.read {
-            self.read = true;
-            self.read();
+        if let Some(kind) = kinds::name(pc as u64) {
+            return Some(format!("[external: {kind}]"));
+        }
+        if !self.is_read {
+            self.is_read = true;
+            // Whatever is wrong with the file, there are no names then.
+            self.read().unwrap_or_default();
         }
         let (functions, bias) = (&self.functions, self.bias);
         self.known
@@ -112,35 +132,45 @@ impl Names {
             .clone()
     }
 
-    /// Whatever is wrong with the file, there are no names then.
-    fn read(&mut self) {
-        let Ok(file) = std::fs::read("/proc/self/exe") else { return };
-        if file.get(..5) != Some(&ELF[..]) {
-            return;
+    fn read(&mut self) -> io::Result<()> {
+        let file = File::open("/proc/self/exe")?;
+        let head = part(&file, 0, 64)?;
+        if !head.starts_with(&ELF) {
+            return Ok(());
         }
-        self.functions = functions(&file);
+        self.functions = functions(&file, &head)?;
         self.functions.sort_unstable();
         // Where the entry is and where the file says it is: the executable's bias.
         // SAFETY: no memory involved.
         let entry = unsafe { libc::getauxval(libc::AT_ENTRY) };
-        self.bias = entry.wrapping_sub(u64_at(&file, 24));
+        self.bias = entry.wrapping_sub(u64_at(&head, 24));
+        Ok(())
     }
 }
 
-fn functions(file: &[u8]) -> Vec<(u64, u64, String)> {
-    let u16_at = |at: usize| file.get(at..at + 2).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]));
-    let u32_at = |at: usize| u64_at(file, at) as u32;
-    let sections = u64_at(file, 40) as usize;
-    let (size, count) = (usize::from(u16_at(58)), usize::from(u16_at(60)));
-    let header = |i: usize| sections.saturating_add(i.saturating_mul(size));
-    let part = |at: usize| {
-        let (offset, bytes) = (u64_at(file, at + 24) as usize, u64_at(file, at + 32) as usize);
-        file.get(offset..offset.saturating_add(bytes)).unwrap_or(&[])
-    };
+/// Bytes of the file; an error where it ends before.
+fn part(file: &File, offset: u64, bytes: u64) -> io::Result<Vec<u8>> {
+    let end = offset.checked_add(bytes).ok_or(io::ErrorKind::InvalidData)?;
+    if end > file.metadata()?.len() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let mut part = vec![0; usize::try_from(bytes).map_err(|_| io::ErrorKind::InvalidData)?];
+    file.read_exact_at(&mut part, offset)?;
+    Ok(part)
+}
+
+/// Functions of the symbol tables alone: of a large executable they are a small part.
+fn functions(file: &File, head: &[u8]) -> io::Result<Vec<(u64, u64, String)>> {
+    const HEADER: usize = 64;
+    let count = u64::from(u16::from_le_bytes([head[60], head[61]]));
+    let headers = part(file, u64_at(head, 40), count * HEADER as u64)?;
+    let headers: Vec<&[u8]> = headers.chunks_exact(HEADER).collect();
+    let content = |header: &[u8]| part(file, u64_at(header, 24), u64_at(header, 32));
     let mut found = Vec::new();
-    for at in (0..count).map(header).filter(|at| u32_at(at + 4) == SYMTAB) {
-        let strings = part(header(u32_at(at + 40) as usize));
-        for symbol in part(at).chunks_exact(24) {
+    for table in headers.iter().filter(|h| u64_at(h, 4) as u32 == SYMTAB) {
+        let strings = headers.get(u64_at(table, 40) as u32 as usize);
+        let strings = strings.map_or_else(|| Ok(Vec::new()), |h| content(h))?;
+        for symbol in content(table)?.chunks_exact(24) {
             let (start, bytes) = (u64_at(symbol, 8), u64_at(symbol, 16));
             if symbol[4] & 15 != FUNCTION || bytes == 0 {
                 continue;
@@ -151,7 +181,7 @@ fn functions(file: &[u8]) -> Vec<(u64, u64, String)> {
             found.push((start, start.saturating_add(bytes), name));
         }
     }
-    found
+    Ok(found)
 }
 
 fn is_librarys(name: &str) -> bool {
@@ -160,10 +190,12 @@ fn is_librarys(name: &str) -> bool {
         NOT_THE_PROGRAMS.iter().any(|prefix| path.starts_with(prefix))
     };
     // Of `<Type as Trait>::function` the trait is the library's, and the type is too, or is
-    // everybody's: a number, or one that stands for others.
+    // everybody's: a number, or one that stands for others. Of an allocator the trait tells,
+    // the one that somebody has put around ours.
     match name.strip_prefix('<').and_then(|rest| rest.split_once(" as ")) {
+        Some((_, a)) if a.starts_with("core::alloc::global::GlobalAlloc") => true,
         Some((of, a)) => librarys(a) && (librarys(of) || !of.contains("::")),
-        None => librarys(name),
+        None => librarys(name) || RUNTIMES.contains(&name),
     }
 }
 
@@ -226,5 +258,8 @@ mod tests {
         let push = of("_RNvMsF_NtCslNYArtu3iFV_5alloc3vecINtB5_3VechE4pushCs7DmIql08n4T_6orders");
         assert_eq!(push, "<alloc::vec::Vec<u8>>::push");
         assert!(is_librarys(&push));
+        assert!(is_librarys("<outer::Outer<A> as core::alloc::global::GlobalAlloc>::alloc"));
+        assert!(is_librarys("main") && is_librarys("rust_panic"));
+        assert!(!is_librarys("orders::main") && !is_librarys("rust_analyzer::load"));
     }
 }

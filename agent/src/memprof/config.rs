@@ -88,6 +88,7 @@ pub struct Config {
     pub(super) delivery: Delivery,
     track: Track,
     pub(super) own_thread: bool,
+    unwinding: bool,
 }
 
 impl Config {
@@ -97,7 +98,8 @@ impl Config {
         if !(0.0..=1.0).contains(&lambda) {
             return Err(ConfigError::Lambda(lambda));
         }
-        Ok(Self { lambda, ..Self::exact() })
+        // Of -0 this makes 0.
+        Ok(Self { lambda: lambda + 0.0, ..Self::exact() })
     }
 
     /// Samples every byte, so every block: λ = 1.
@@ -110,6 +112,7 @@ impl Config {
             delivery: Delivery::default(),
             track: Track::default(),
             own_thread: false,
+            unwinding: false,
         }
     }
 
@@ -158,11 +161,19 @@ impl Config {
         self
     }
 
+    /// Prompt callbacks run while the thread unwinds too: for who never panics in one.
+    #[must_use]
+    pub(crate) const fn unwinding(mut self) -> Self {
+        self.unwinding = true;
+        self
+    }
+
     pub(super) fn terms(&self) -> Terms {
         Terms {
             lambda: self.lambda,
             depth: self.callstack_size,
             prompt: self.delivery == Delivery::Prompt,
+            unwinding: self.unwinding,
             what: match self.track {
                 Track::All => What::All,
                 Track::PromotedAndMajor => What::Major,
@@ -180,8 +191,10 @@ pub enum StartError {
     NoAgent(crate::Off),
     /// A profile samples here already.
     AlreadySampling,
-    /// Too many profiles exist.
+    /// 256 profiles exist already, those that are discarded and have a handle among them.
     TooMany,
+    /// This is a callback of a tracker's: what it allocates is never sampled.
+    InCallback,
     /// The system has no memory for it.
     NoMemory,
     /// The system refused the profile's own thread.
@@ -196,8 +209,12 @@ impl std::fmt::Display for StartError {
                 f.write_str("a profile samples here already: stop it, or leave it, first")
             }
             Self::TooMany => {
-                write!(f, "{MOST} profiles exist already: discard those that are not needed")
+                write!(
+                    f,
+                    "{MOST} profiles exist already: discard those that are not needed, and drop their handles"
+                )
             }
+            Self::InCallback => f.write_str("what a tracker's callback allocates is never sampled"),
             Self::NoMemory => f.write_str("there is no memory for a profile"),
             Self::NoThread => f.write_str("the system refused a thread for the profile"),
         }
@@ -218,6 +235,7 @@ mod tests {
             assert!(error.to_string().contains("from 0 to 1"), "{error}");
         }
         assert_eq!(Config::interval_bytes(0), Err(ConfigError::Interval));
+        assert_eq!(Config::lambda(-0.0).map(|c| c.lambda.to_bits()), Ok(0));
         assert!(Config::lambda(0.0).is_ok() && Config::lambda(1.0).is_ok());
         let interval =
             |lambda: f64| Config::lambda(lambda).unwrap().terms().interval().map(Interval::bytes);

@@ -1,7 +1,7 @@
 //! The tracker's types, on their way through the engine, which knows none.
 
 use crate::engine::profiles::{Answer, Birth, Callbacks, Data};
-use crate::engine::tracker;
+use crate::engine::{kinds, tracker};
 use std::alloc::{Layout, alloc};
 use std::time::Duration;
 
@@ -62,7 +62,8 @@ pub struct Allocation<'a> {
     /// Whether it was born young. In `alloc_major` only where promoted blocks alone are
     /// tracked.
     pub born_young: bool,
-    /// Return addresses at the allocation, root first, the allocator's own left out.
+    /// Return addresses at the allocation, root first, the allocator's own left out; of a
+    /// program that is built without optimisation the wrapper's function is the last.
     /// Look an address up at one byte before it, as one does with return addresses;
     /// [`super::Names`] does.
     pub callstack: &'a [usize],
@@ -71,6 +72,15 @@ pub struct Allocation<'a> {
 }
 
 impl Allocation<'_> {
+    /// The kind of memory outside the heap that [`crate::external::alloc`] was told;
+    /// `None` for a block of the heap. It stands innermost in the callstack, as an address
+    /// without code.
+    #[must_use]
+    pub fn external_kind(&self) -> Option<&'static str> {
+        let outside = matches!(self.cause, Cause::External);
+        self.callstack.last().filter(|_| outside).and_then(|at| kinds::name(*at as u64))
+    }
+
     /// Bytes that this block stands for: size / (1 − (1 − λ)^size).
     #[must_use]
     pub fn weight_bytes(&self) -> f64 {

@@ -72,7 +72,7 @@
 //! | 6 | A callback may panic: that block is not tracked any more, the payload is kept ([`Profile::take_panics`]), the program goes on. With `panic = "abort"` nothing can be caught: the program ends |
 //! | 7 | [`Delivery`] says where callbacks run. The callstack is always that of the allocation |
 //! | 8 | With [`Delivery::Prompt`] the allocation callback runs on the thread that allocates; promote and dealloc may run on any |
-//! | 9 | A callback may stop, start, discard or drop a profile, its own too. Blocks whose allocation callback has not run when a profile is discarded are dropped |
+//! | 9 | A callback may stop, start, discard or drop a profile, its own too: give the tracker a handle, which it lets go of in the end, for the profile's place is taken as long as there is one. Blocks whose allocation callback has not run when a profile is discarded are dropped |
 //! | 10 | A callback that blocks holds up no other block's |
 //! | 11 | What is looked at when a minor cycle turns is the young blocks, never all |
 //! | 12 | One profile samples in a thread at a time; a second start there is an error. The live stream is no profile: it goes on beside them |
@@ -97,7 +97,9 @@
 //! # Threads that are started elsewhere
 //!
 //! [`Scope::Thread`] goes over to threads that are started by [`crate::spawn`] or run what
-//! [`inherit`] has wrapped, as builders, scoped threads and pools can. A thread that
+//! [`inherit`] has wrapped, as builders, scoped threads and pools can. (Who counts exactly
+//! joins them: at the end of a [`std::thread::scope`] std has not yet freed what it keeps
+//! of a thread.) A thread that
 //! `std::thread::spawn`, a library or C code starts inherits nothing: only who puts a
 //! function in the place of `pthread_create` sees those, which a library that is linked in
 //! cannot do without taking that place from whoever else has it, a sanitizer say. Such a
@@ -107,7 +109,8 @@
 //!
 //! With `Prompt` a callback runs inside `malloc` or `free`. It must not take a lock that
 //! the program may hold while it allocates or frees: the thread would wait for itself.
-//! That is why [`Delivery::Deferred`] is the default.
+//! That is why [`Delivery::Deferred`] is the default. std has such locks: a prompt callback
+//! neither starts threads nor prints.
 //!
 //! # Forks
 //!
@@ -134,3 +137,5 @@ pub use profile::{
     spawn, start, suspended,
 };
 pub use stats::Stats;
+
+pub(crate) use profile::is_in_callback;

@@ -124,6 +124,11 @@ fn outside<T>(engine: &Engine, f: impl FnOnce(&Domain) -> T) -> T {
     domain::here(|d| d.outside(engine, || f(d)))
 }
 
+/// Whether a callback runs on this thread.
+pub(crate) fn is_in_callback() -> bool {
+    domain::here(Domain::is_busy)
+}
+
 /// Starts a profile. The caller's own countdown begins anew with its next allocation;
 /// other threads follow within 64 KiB of theirs.
 pub fn start<T: Tracker>(config: Config, tracker: T) -> Result<Profile, StartError> {
@@ -243,11 +248,13 @@ impl Profile {
 
     /// Runs the callbacks that are due, in their order, on the calling thread; for how
     /// many blocks. Those of other threads' blocks whose events are not complete yet come
-    /// with a later call. Several threads may poll: each takes what none has taken.
+    /// with a later call. Several threads may poll: each takes what none has taken, and
+    /// does not wait for what another one is at. In a callback it does nothing, and gives 0:
+    /// there the next block's would run on top of the present one's, and so on.
     #[expect(clippy::must_use_candidate, reason = "it is called for its callbacks")]
     pub fn poll(&self) -> usize {
         let Some((profiles, core)) = self.parts() else { return 0 };
-        if core.phase() == Phase::Discarded {
+        if core.phase() == Phase::Discarded || is_in_callback() {
             return 0;
         }
         outside(self.engine, |d| profiles.poll(self.engine, d, core))

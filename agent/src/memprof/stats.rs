@@ -16,7 +16,8 @@ pub struct Stats {
     pub sampled: u64,
     /// Blocks whose allocation callback returned something.
     pub tracked: u64,
-    /// Blocks whose allocation callback returned nothing, or panicked.
+    /// Blocks whose allocation callback returned nothing, or panicked; all of them with
+    /// [`Track::Allocations`](super::Track::Allocations), since nothing is kept.
     pub refused: u64,
     /// Blocks whose allocation callback did not run: there was no room, the thread was
     /// unwinding (Prompt), or the profile was discarded before.

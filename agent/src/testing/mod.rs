@@ -19,6 +19,9 @@
 //! side in one binary do not disturb each other. What is freed counts as freed whoever
 //! frees it.
 //!
+//! Join such threads: at the end of a [`std::thread::scope`] they have not yet given back
+//! what std keeps of a thread, which may then count as leaked.
+//!
 //! It is exact as long as all blocks that live at once have a place: half of what
 //! `HEAPTOP_MEMORY` holds, some 90,000 at the default of 64 MiB; [`Measured::missed`]
 //! counts what had none, and assertions fail if any had.
@@ -50,6 +53,15 @@ pub struct Sums {
     pub leaked_bytes: u64,
 }
 
+impl Sums {
+    const fn add(&mut self, other: &Self) {
+        self.allocations += other.allocations;
+        self.bytes += other.bytes;
+        self.leaked_blocks += other.leaked_blocks;
+        self.leaked_bytes += other.leaked_bytes;
+    }
+}
+
 /// A callsite: the innermost function that is neither the allocator's nor the standard
 /// library's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +77,7 @@ pub struct Callsite {
 
 /// What was measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Measured {
     /// All together.
     pub sums: Sums,
@@ -74,8 +87,8 @@ pub struct Measured {
     pub peak_bytes: u64,
     /// Blocks that had no place, and are in no figure.
     pub missed: u64,
-    /// By callsite, most bytes first.
-    pub callsites: Vec<Callsite>,
+    /// By callstack, root first.
+    stacks: Vec<(Vec<usize>, Sums)>,
 }
 
 #[derive(Default)]
@@ -154,8 +167,10 @@ impl Tracker for Counting {
 ///
 /// # Panics
 ///
-/// If no profile can be started: `Heaptop` is not the global allocator, or a profile
-/// samples on this thread already. And if `f` does.
+/// If no profile can be started: `Heaptop` is not the global allocator, a profile samples on
+/// this thread already, or this is a tracker's callback, of which nothing is sampled. And if
+/// `f` does.
+#[track_caller]
 pub fn measure<T>(f: impl FnOnce() -> T) -> (T, Measured) {
     match try_measure(f) {
         Ok(measured) => measured,
@@ -165,8 +180,12 @@ pub fn measure<T>(f: impl FnOnce() -> T) -> (T, Measured) {
 
 /// As [`measure`]; an error where no profile can be started, and `f` is not run.
 pub fn try_measure<T>(f: impl FnOnce() -> T) -> Result<(T, Measured), StartError> {
+    if memprof::is_in_callback() {
+        return Err(StartError::InCallback);
+    }
     let counting = Counting::default();
-    let config = Config::exact().callstack_size(64).scope(Scope::Thread).delivery(Delivery::Prompt);
+    let config = Config::exact().callstack_size(64).scope(Scope::Thread);
+    let config = config.delivery(Delivery::Prompt).unwinding();
     let profile = memprof::start(config, counting.clone())?;
     let result = f();
     let _ = profile.stop();
@@ -174,47 +193,58 @@ pub fn try_measure<T>(f: impl FnOnce() -> T) -> Result<(T, Measured), StartError
     let missed = profile.stats().dropped;
     let books = counting.with(std::mem::take);
     let _ = profile.discard();
-    Ok((result, measured(&books, missed)))
+    Ok((result, Measured::of(books, missed)))
 }
 
-/// Deaths that could not be told where they were: in another callback, or as a thread
-/// unwound, or by a thread that is just promoting the block.
+/// Deaths that could not be told where they were: in another callback, as a thread unwound,
+/// or by a thread that is just promoting the block.
 fn settle(profile: &Profile) {
     while profile.poll() > 0 {}
 }
 
-fn measured(books: &Books, missed: u64) -> Measured {
-    let mut names = Names::default();
-    // By function: sums, and the bytes of the callstack that the callers are of.
-    let mut by_name: HashMap<String, (Callsite, u64)> = HashMap::new();
-    let mut all = Sums::default();
-    for (stack, sums) in &books.stacks {
-        // From the callsite outward.
-        let mut path = names.path(stack, 1 + CALLERS).into_iter();
-        let function = path.next().unwrap_or_else(|| NO_CALLSTACK.into());
-        let callers: Vec<String> = path.collect();
-        let site = |function| Callsite { function, callers: vec![], sums: Sums::default() };
-        let (site, most) =
-            by_name.entry(function).or_insert_with_key(|function| (site(function.clone()), 0));
-        // Callstacks come in any order; of two that are equal, one is as good, but always
-        // the same.
-        if sums.bytes > *most || sums.bytes == *most && callers < site.callers {
-            (site.callers, *most) = (callers, sums.bytes);
-        }
-        for sum in [&mut site.sums, &mut all] {
-            sum.allocations += sums.allocations;
-            sum.bytes += sums.bytes;
-            sum.leaked_blocks += sums.leaked_blocks;
-            sum.leaked_bytes += sums.leaked_bytes;
-        }
-    }
-    let mut callsites: Vec<_> = by_name.into_values().map(|(site, _)| site).collect();
-    callsites
-        .sort_by(|a, b| b.sums.bytes.cmp(&a.sums.bytes).then_with(|| a.function.cmp(&b.function)));
-    Measured { sums: all, peak_bytes: books.peak, missed, callsites }
-}
+/// Names are read once for all tests of a binary.
+static NAMES: Mutex<Option<Names>> = Mutex::new(None);
 
 impl Measured {
+    fn of(books: Books, missed: u64) -> Self {
+        let mut sums = Sums::default();
+        for of in books.stacks.values() {
+            sums.add(of);
+        }
+        let mut stacks: Vec<_> = books.stacks.into_iter().collect();
+        stacks.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        Self { sums, peak_bytes: books.peak, missed, stacks }
+    }
+
+    /// By callsite, most bytes first. The first question reads the executable's symbol
+    /// table.
+    #[must_use]
+    pub fn callsites(&self) -> Vec<Callsite> {
+        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = names.get_or_insert_with(Names::default);
+        // By function: sums, and the bytes of the callstack that the callers are of.
+        let mut by_name: HashMap<String, (Callsite, u64)> = HashMap::new();
+        for (stack, sums) in &self.stacks {
+            // From the callsite outward.
+            let mut path = names.path(stack, 1 + CALLERS).into_iter();
+            let function = path.next().unwrap_or_else(|| NO_CALLSTACK.into());
+            let callers: Vec<String> = path.collect();
+            let site = |function| Callsite { function, callers: vec![], sums: Sums::default() };
+            let (site, most) =
+                by_name.entry(function).or_insert_with_key(|function| (site(function.clone()), 0));
+            // Of two callstacks that are equal one is as good, but always the same.
+            if sums.bytes > *most || sums.bytes == *most && callers < site.callers {
+                (site.callers, *most) = (callers, sums.bytes);
+            }
+            site.sums.add(sums);
+        }
+        let mut callsites: Vec<_> = by_name.into_values().map(|(site, _)| site).collect();
+        callsites.sort_by(|a, b| {
+            b.sums.bytes.cmp(&a.sums.bytes).then_with(|| a.function.cmp(&b.function))
+        });
+        callsites
+    }
+
     /// Fails unless so many blocks were allocated.
     ///
     /// # Panics
@@ -245,7 +275,8 @@ impl Measured {
         self.hold(&(..=most_bytes), self.peak_bytes, "bytes were in use at once");
     }
 
-    /// Fails if something was not freed.
+    /// Fails if something was not freed. What is made once and kept counts too: the buffer
+    /// of standard output, a thread-local, a `OnceLock`. Run such code once before.
     ///
     /// # Panics
     ///
@@ -259,8 +290,7 @@ impl Measured {
     fn hold(&self, wanted: &(impl RangeBounds<u64> + fmt::Debug), is: u64, what: &str) {
         assert!(
             self.missed == 0,
-            "{} blocks had no place and are in no figure: raise HEAPTOP_MEMORY\n{self}",
-            self.missed
+            "more blocks at once than have a place: raise HEAPTOP_MEMORY\n{self}"
         );
         assert!(wanted.contains(&is), "{is} {what}, not {wanted:?}\n{self}");
     }
@@ -276,14 +306,18 @@ impl fmt::Display for Measured {
             line
         };
         writeln!(f, "{}  in all, at most {} bytes at once", line(&self.sums), self.peak_bytes)?;
-        for site in self.callsites.iter().take(SHOWN) {
+        if self.missed > 0 {
+            writeln!(f, "{:>8} blocks had no place, and are in no figure", self.missed)?;
+        }
+        let callsites = self.callsites();
+        for site in callsites.iter().take(SHOWN) {
             write!(f, "{}  {}", line(&site.sums), site.function)?;
             for caller in &site.callers {
                 write!(f, " < {caller}")?;
             }
             writeln!(f)?;
         }
-        match self.callsites.len().saturating_sub(SHOWN) {
+        match callsites.len().saturating_sub(SHOWN) {
             0 => Ok(()),
             more => writeln!(f, "and {more} callsites more"),
         }

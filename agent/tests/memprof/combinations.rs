@@ -223,3 +223,43 @@ fn all_of_it_under_threads_that_start_and_end() {
     load.join().unwrap();
     assert!(counter.load(SeqCst) >= 60);
 }
+
+/// Polls its own profile in each callback.
+#[derive(Clone, Default)]
+struct Polls {
+    profile: Shared,
+    told: Arc<AtomicU64>,
+    within: Arc<AtomicU64>,
+}
+
+impl Tracker for Polls {
+    type Minor = ();
+    type Major = ();
+    fn alloc_minor(&self, _: &Allocation<'_>) -> Option<()> {
+        self.told.fetch_add(1, SeqCst);
+        with(&self.profile, |profile| {
+            self.within.fetch_add(profile.poll() as u64, SeqCst);
+        });
+        None
+    }
+}
+
+#[test]
+fn a_callback_that_polls_does_not_pile_up() {
+    let _beside = crate::help::beside();
+    let tracker = Polls::default();
+    let profile = start(exact().scope(Scope::Thread), tracker.clone()).unwrap();
+    *tracker.profile.lock().unwrap() = Some(profile.clone());
+    // On a stack that holds some hundred callbacks in each other, not twenty thousand.
+    for _ in 0..20_000 {
+        drop(block(40));
+    }
+    profile.stop().unwrap();
+    while profile.poll() > 0 {}
+    let (told, within) = (tracker.told.load(SeqCst), tracker.within.load(SeqCst));
+    assert!(told >= 20_000, "{told} were told");
+    assert_eq!(within, 0, "each in its turn");
+    adds_up(&profile.stats());
+    *tracker.profile.lock().unwrap() = None;
+    profile.discard().unwrap();
+}

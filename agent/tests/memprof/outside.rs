@@ -1,14 +1,14 @@
 //! Beside the heap and beside profiles: rows 26, 27, snapshots, measuring.
 
 use crate::help::{adds_up, all_dead, beside, block, exact};
-use heaptop_agent::memprof::{Allocation, Cause, Tracker, start};
-use heaptop_agent::testing::measure;
+use heaptop_agent::memprof::{Allocation, Cause, Scope, Tracker, start};
+use heaptop_agent::testing::{measure, try_measure};
 use heaptop_agent::{context, external, mark, phase, snapshot};
 use heaptop_protocol::callstack::EXTERNAL;
 use heaptop_protocol::frame;
 use heaptop_protocol::message::FromAgent;
 use heaptop_protocol::recording::Reader;
-use std::panic::catch_unwind;
+use std::panic::{catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
@@ -31,7 +31,7 @@ fn said() -> Vec<FromAgent> {
 
 #[derive(Clone, Default)]
 struct Outside {
-    born: Arc<Mutex<Vec<(u64, Cause, usize)>>>,
+    born: Arc<Mutex<Vec<(u64, String, usize)>>>,
     died: Arc<AtomicU64>,
 }
 
@@ -43,7 +43,8 @@ impl Tracker for Outside {
     }
     fn alloc_major(&self, b: &Allocation<'_>) -> Option<()> {
         (b.cause == Cause::External).then(|| {
-            self.born.lock().unwrap().push((b.size, b.cause, b.callstack.len()));
+            let kind = b.external_kind().unwrap_or("none");
+            self.born.lock().unwrap().push((b.size, kind.to_owned(), b.callstack.len()));
         })
     }
     fn promote(&self, (): ()) -> Option<()> {
@@ -67,8 +68,8 @@ fn row_26_memory_outside_the_heap_is_reported_by_the_program() {
     profile.poll();
     let mut born = tracker.born.lock().unwrap().clone();
     born.sort_unstable_by_key(|b| b.0);
-    let sizes: Vec<_> = born.iter().map(|b| (b.0, b.1, b.2 > 1)).collect();
-    assert_eq!(sizes, [(100, Cause::External, true), (1 << 30, Cause::External, true)]);
+    let sizes: Vec<_> = born.iter().map(|b| (b.0, &*b.1, b.2 > 1)).collect();
+    assert_eq!(sizes, [(100, "arena", true), (1 << 30, "gpu", true)]);
     assert_eq!(tracker.died.load(SeqCst), 0);
     // The stream sees what is as large, by its kind.
     let said = said();
@@ -160,7 +161,7 @@ fn what_a_closure_allocates_is_measured_exactly() {
     m.assert_bytes(..200_000);
     m.assert_peak(110_000);
     m.assert_no_leak();
-    let site = &m.callsites[0];
+    let site = &m.callsites()[0];
     assert!(site.function.contains("block"), "{m}");
     assert_eq!(site.sums.allocations, 101);
 }
@@ -175,7 +176,8 @@ fn leaks_and_threads_inside_are_measured_and_messages_name_callsites() {
         std::thread::spawn(|| drop(allocates(5, 444))).join().unwrap();
         kept
     });
-    let of = m.callsites.iter().find(|site| site.function.contains("block")).unwrap();
+    let callsites = m.callsites();
+    let of = callsites.iter().find(|site| site.function.contains("block")).unwrap();
     assert_eq!((of.sums.allocations, of.sums.leaked_bytes), (10, 3330), "{m}");
     drop(kept);
     let failed = catch_unwind(|| m.assert_no_leak()).unwrap_err();
@@ -186,4 +188,66 @@ fn leaks_and_threads_inside_are_measured_and_messages_name_callsites() {
     assert!(of.callers.first().is_some_and(|caller| caller.contains("allocates")), "{m}");
     let line = said.lines().find(|line| line.contains("not freed 10")).unwrap();
     assert!(line.contains(" < ") && line.contains("allocates"), "{said}");
+}
+
+/// Allocates where it is dropped, and so while a thread unwinds.
+struct Late;
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        drop(block(700));
+    }
+}
+
+#[test]
+fn what_is_allocated_as_a_thread_unwinds_is_measured_too() {
+    let _beside = beside();
+    let (failed, m) = measure(|| {
+        catch_unwind(|| {
+            let _late = Late;
+            resume_unwind(Box::new(7_u64));
+        })
+    });
+    assert!(failed.is_err());
+    assert_eq!(m.missed, 0, "{m}");
+    let callsites = m.callsites();
+    let late = callsites.iter().find(|site| site.function.contains("block")).expect("it is seen");
+    assert_eq!((late.sums.bytes, late.sums.leaked_bytes), (700, 0), "{m}");
+    // What was thrown is left.
+    assert!(m.sums.leaked_blocks > 0, "{m}");
+}
+
+#[test]
+fn a_new_kind_of_memory_is_no_block_of_the_programs() {
+    let _beside = beside();
+    let ((), m) = measure(|| drop(external::alloc(1 << 20, "a kind of this test's alone")));
+    m.assert_allocations(1..=1);
+    m.assert_no_leak();
+    let by = &m.callsites()[0].function;
+    assert!(by.contains("a_new_kind_of_memory"), "who reports it: {by}");
+}
+
+/// What measuring inside a callback says.
+#[derive(Clone, Default)]
+struct Within(Arc<Mutex<Vec<String>>>);
+
+impl Tracker for Within {
+    type Minor = ();
+    type Major = ();
+    fn alloc_minor(&self, _: &Allocation<'_>) -> Option<()> {
+        let why = try_measure(|| 1).err().map_or_else(String::new, |why| why.to_string());
+        self.0.lock().unwrap().push(why);
+        None
+    }
+}
+
+#[test]
+fn nothing_is_measured_in_a_callback() {
+    let within = Within::default();
+    let profile = start(exact().scope(Scope::Thread), within.clone()).unwrap();
+    drop(block(100));
+    profile.stop().unwrap();
+    while profile.poll() > 0 {}
+    let said = within.0.lock().unwrap();
+    assert!(!said.is_empty() && said.iter().all(|why| why.contains("callback")), "{said:?}");
 }

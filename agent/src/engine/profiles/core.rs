@@ -101,28 +101,32 @@ pub struct Terms {
     pub depth: usize,
     /// Callbacks run where and when things happen.
     pub prompt: bool,
+    /// Prompt ones also where a panic is under way: they never panic themselves.
+    pub unwinding: bool,
     /// See [`What`].
     pub what: What,
 }
 
 impl Terms {
-    /// All but λ: `what << 33 | prompt << 32 | depth`.
+    /// All but λ: `what << 34 | unwinding << 33 | prompt << 32 | depth`.
     fn shape(&self) -> u64 {
         let what = match self.what {
             What::All => 0,
             What::Major => 1,
             What::Births => 2,
         };
-        what << 33 | u64::from(self.prompt) << 32 | self.depth as u64
+        let how = u64::from(self.unwinding) << 1 | u64::from(self.prompt);
+        what << 34 | how << 32 | self.depth as u64
     }
 
     const fn of(lambda: f64, shape: u64) -> Self {
-        let what = match shape >> 33 {
+        let what = match shape >> 34 {
             0 => What::All,
             1 => What::Major,
             _ => What::Births,
         };
-        Self { lambda, depth: shape as u32 as usize, prompt: shape >> 32 & 1 == 1, what }
+        let (prompt, unwinding) = (shape >> 32 & 1 == 1, shape >> 33 & 1 == 1);
+        Self { lambda, depth: shape as u32 as usize, prompt, unwinding, what }
     }
 
     /// The R at which a countdown finds at least λ; `None` for λ = 0.

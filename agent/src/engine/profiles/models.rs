@@ -77,7 +77,7 @@ impl Scene {
         let engine: &'static Engine = Box::leak(Box::new(Engine::with(&settings).unwrap()));
         let profiles = engine.profiles_or_new().unwrap();
         let told = Told::default();
-        let terms = Terms { lambda: 1.0, depth: 0, prompt, what: What::All };
+        let terms = Terms { lambda: 1.0, depth: 0, prompt, unwinding: false, what: What::All };
         let token = profiles.make(engine, terms, Arc::new(Records(told.clone()))).unwrap();
         assert!(profiles.take_process(token));
         Arc::new(Self { engine, token, told })

@@ -108,7 +108,7 @@ impl Profiles {
         if !held {
             core.counts.sampled.fetch_add(1, Relaxed);
         }
-        let here = !terms.prompt || held || !std::thread::panicking();
+        let here = !terms.prompt || held || terms.unwinding || !std::thread::panicking();
         let room = streams || self.only.load(Relaxed) < self.most_only;
         let index = if room && here {
             let first = match (held, terms.prompt) {

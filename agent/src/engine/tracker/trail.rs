@@ -13,8 +13,8 @@ use super::super::region::{Region, Zeroable};
 // Not the engine's: no answer depends on these, and there is nothing in them to model.
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Entries between one and the one that it tells.
-const AHEAD: usize = 12;
+/// Entries between one and the one that it tells; a power of two, as the next one.
+const AHEAD: usize = 8;
 /// Groups of threads.
 const GROUPS: usize = 16;
 
@@ -33,9 +33,9 @@ impl Trail {
     /// Puts a link down, and gives the one [`AHEAD`] turns ago; 0 for none.
     #[inline]
     fn step(&self, link: u32) -> u32 {
-        let turn = self.turn.load(Relaxed) as usize;
-        let Some(at) = self.links.get(turn) else { return 0 };
-        self.turn.store(if turn + 1 < AHEAD { turn as u32 + 1 } else { 0 }, Relaxed);
+        let turn = self.turn.load(Relaxed);
+        self.turn.store(turn.wrapping_add(1), Relaxed);
+        let at = &self.links[turn as usize % AHEAD];
         let before = at.load(Relaxed);
         at.store(link, Relaxed);
         before

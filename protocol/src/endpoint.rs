@@ -48,6 +48,13 @@ pub fn is_unfinished(file_name: &OsStr) -> bool {
     pid.is_some_and(|pid| pid.parse::<u32>().is_ok())
 }
 
+/// The pid that stands in the name of either.
+#[must_use]
+pub fn owner(file_name: &OsStr) -> Option<u32> {
+    let name = file_name.to_str()?;
+    name.strip_suffix(".sock").or_else(|| name.strip_suffix(".new"))?.parse().ok()
+}
+
 /// The pid that a socket's file name states; `None` for other files.
 #[must_use]
 pub fn pid(file_name: &OsStr) -> Option<u32> {
@@ -89,6 +96,8 @@ mod tests {
         assert_eq!(pid(unfinished.file_name().unwrap()), None);
         assert!(is_unfinished(unfinished.file_name().unwrap()));
         assert!(!is_unfinished(OsStr::new("42.sock")) && !is_unfinished(OsStr::new("x.new")));
+        assert_eq!([&path, &unfinished].map(|p| owner(p.file_name().unwrap())), [Some(42); 2]);
+        assert_eq!(["x.sock", "42", "42.new.sock"].map(|name| owner(OsStr::new(name))), [None; 3]);
         assert!(unfinished.as_os_str().len() <= path.as_os_str().len());
     }
 }

@@ -8,8 +8,10 @@
 use crate::deadline::{Deadline, PATIENCE, poll};
 use crate::run::{Ended, Run};
 use heaptop_protocol::endpoint;
+use std::ffi::CString;
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ExitStatus, Stdio};
@@ -28,6 +30,19 @@ pub fn socket_directory() -> TempDir {
     let mode = Permissions::from_mode(endpoint::DIRECTORY_MODE);
     let mut builder = tempfile::Builder::new();
     builder.prefix("ht").permissions(mode).tempdir().expect("a temporary directory can be made")
+}
+
+/// Makes a socket look as if it was made long ago: older than that one may be about to listen
+/// there.
+///
+/// # Panics
+///
+/// When its times cannot be set.
+pub fn make_old(socket: &Path) {
+    let path = CString::new(socket.as_os_str().as_bytes()).expect("no path has a zero in it");
+    let long_ago = [libc::timeval { tv_sec: 1_000_000_000, tv_usec: 0 }; 2];
+    // SAFETY: the path ends with a zero, and there are two times.
+    assert_eq!(unsafe { libc::utimes(path.as_ptr(), long_ago.as_ptr()) }, 0);
 }
 
 #[derive(Default)]

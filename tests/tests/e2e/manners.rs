@@ -6,11 +6,9 @@ use heaptop_protocol::{VERSION, Version, estimate::Interval};
 use heaptop_tests::client::{Client, Told};
 use heaptop_tests::deadline::{Deadline, poll};
 use heaptop_tests::names::Names;
-use heaptop_tests::target::{Target, socket_directory};
+use heaptop_tests::target::{Target, make_old, socket_directory};
 use heaptop_tests::truth::Truths;
-use std::ffi::CString;
 use std::io::{Read, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -206,10 +204,7 @@ fn what_a_killed_target_left_is_cleaned_away() {
     drop(killed);
     assert!(stale.exists() && UnixStream::connect(&stale).is_err());
     // A new socket is left alone: its owner may be about to listen.
-    let path = CString::new(stale.as_os_str().as_bytes()).unwrap();
-    let long_ago = [libc::timeval { tv_sec: 1_000_000_000, tv_usec: 0 }; 2];
-    // SAFETY: the path ends with a zero, and there are two times.
-    assert_eq!(unsafe { libc::utimes(path.as_ptr(), long_ago.as_ptr()) }, 0);
+    make_old(&stale);
 
     let mut lives = Target::start_in(Arc::clone(&directory), "fixture-exits", &["0"], &[]);
     lives.wait_for("ready");

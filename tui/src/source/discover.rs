@@ -1,9 +1,11 @@
 //! Finding targets: sockets in the directories of this user.
 //!
-//! A socket that refuses a connection is left over from a process that is gone,
-//! and is removed: an agent gives its socket its name only once it listens. Since
-//! a new process may have put its own in that place meanwhile, only those of some
-//! age are removed.
+//! A socket that refuses a connection is left over from a process that was killed, and is
+//! removed: an agent gives its socket its name only once it listens. **Only what is certainly
+//! left over is removed**: it must be this user's own (root leaves what others have), and of
+//! some age, since an agent may be about to listen; the process whose number its name bears
+//! must be gone, or have begun after the socket was made, so that the number was used again;
+//! and what refuses must still be what lies there.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -14,8 +16,8 @@ use heaptop_protocol::message::{FromAgent, Hello, Status};
 
 use super::handshake::Greeted;
 use super::link::GREETING;
-use super::process::parent;
-use super::socket::{Patience, Peer, check_directory, own_uid};
+use super::process::{parent, running_for};
+use super::socket::{Patience, Peer, check_directory, connect, own_uid};
 use super::{LinkError, Target};
 use crate::session::estimate::{self, Sight};
 use crate::session::figures::Estimate;
@@ -29,6 +31,9 @@ const AT_ONCE: usize = 256;
 const ANCESTORS: usize = 64;
 /// Age from which a socket that refuses is certainly left over.
 const LEFT_OVER: Duration = Duration::from_secs(2);
+/// A process that began so much later than a socket was made did not make it. The clock of
+/// files may have been set between the two.
+const LATER: Duration = Duration::from_secs(10);
 
 /// A target that answered.
 #[derive(Debug, Clone)]
@@ -161,19 +166,34 @@ fn sockets_in(directory: &Path) -> Vec<PathBuf> {
 fn forget_unfinished(directory: &Path) {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| endpoint::is_unfinished(&entry.file_name())) {
-        if entry.file_type().is_ok_and(|kind| kind.is_socket()) {
-            remove_left_over(&entry.path());
-        }
+        remove_left_over(&entry.path());
     }
 }
 
-fn remove_left_over(socket: &Path) {
-    let made = std::fs::symlink_metadata(socket).and_then(|m| m.modified());
-    let age = made.ok().and_then(|made| SystemTime::now().duration_since(made).ok());
-    if age.is_some_and(|age| age >= LEFT_OVER) {
+/// Removes a socket that is certainly left over: see the module.
+pub(super) fn remove_left_over(socket: &Path) {
+    if is_left_over(socket, own_uid()) {
         // If it cannot be removed it will be met again: no harm.
         let _ = std::fs::remove_file(socket);
     }
+}
+
+/// The last look is for what has taken its place while we asked.
+fn is_left_over(socket: &Path, uid: u32) -> bool {
+    let look = || {
+        let found = std::fs::symlink_metadata(socket).ok()?;
+        let age = SystemTime::now().duration_since(found.modified().ok()?).ok()?;
+        let ours = found.file_type().is_socket() && found.uid() == uid && age >= LEFT_OVER;
+        ours.then_some(((found.dev(), found.ino(), found.mtime(), found.mtime_nsec()), age))
+    };
+    let (Some((found, age)), Some(pid)) = (look(), socket.file_name().and_then(endpoint::owner))
+    else {
+        return false;
+    };
+    // Who made it began before that.
+    running_for(pid).is_none_or(|ran| ran.saturating_add(LATER) < age)
+        && matches!(connect(socket, Patience::new(PROBE)), Err(LinkError::Stale(_)))
+        && look().is_some_and(|(again, _)| again == found)
 }
 
 /// Asks who listens at `socket`, and how it is.
@@ -267,20 +287,70 @@ mod tests {
         assert_eq!(survey.targets.len(), 1);
     }
 
+    /// The number of no process.
+    const NOBODY: u32 = 1 << 30;
+
+    /// Makes a file look as if it was made so long ago.
+    fn made(path: &Path, ago: Duration) {
+        let time = timespec(SystemTime::now() - ago);
+        let times = rustix::fs::Timestamps { last_access: time, last_modification: time };
+        let here = rustix::fs::CWD;
+        rustix::fs::utimensat(here, path, &times, rustix::fs::AtFlags::empty()).unwrap();
+    }
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
     #[test]
     fn left_over_sockets_go_once_they_are_old() {
         let dir = directory();
-        let path = dir.path().join("77.sock");
-        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-        assert!(look(dir.path()).targets.is_empty());
-        assert!(path.exists(), "it may be about to listen");
-        let old = SystemTime::now() - Duration::from_secs(60);
-        let times =
-            rustix::fs::Timestamps { last_access: timespec(old), last_modification: timespec(old) };
-        let here = rustix::fs::CWD;
-        rustix::fs::utimensat(here, &path, &times, rustix::fs::AtFlags::empty()).unwrap();
-        assert_eq!(look(dir.path()).troubles, [""; 0]);
-        assert!(!path.exists());
+        for name in [format!("{NOBODY}.sock"), format!("{NOBODY}.new")] {
+            let path = dir.path().join(name);
+            drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+            assert!(look(dir.path()).targets.is_empty());
+            assert!(path.exists(), "it may be about to listen");
+            made(&path, MINUTE);
+            assert_eq!(look(dir.path()).troubles, [""; 0]);
+            assert!(!path.exists());
+        }
+    }
+
+    #[test]
+    fn only_what_is_certainly_left_over_goes() {
+        let dir = directory();
+        let left = |pid: u32, ago| {
+            let path = endpoint::socket(dir.path(), pid);
+            drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+            made(&path, ago);
+            path
+        };
+        let path = left(NOBODY, MINUTE);
+        assert!(is_left_over(&path, own_uid()));
+        assert!(!is_left_over(&path, own_uid() + 1), "another's");
+        std::fs::remove_file(&path).unwrap();
+        let _listens = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        made(&path, MINUTE);
+        assert!(!is_left_over(&path, own_uid()), "somebody listens");
+        let mut child =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let path = left(child.id(), LEFT_OVER);
+        assert!(!is_left_over(&path, own_uid()), "it may have made it");
+        made(&path, 24 * 60 * MINUTE);
+        assert!(is_left_over(&path, own_uid()), "the number is used again");
+        made(&path, LEFT_OVER);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(is_left_over(&path, own_uid()), "it is gone");
+        for name in ["x.sock".to_owned(), format!("{NOBODY}.file.sock")] {
+            let other = dir.path().join(name);
+            std::fs::rename(&path, &other).unwrap();
+            assert!(!is_left_over(&other, own_uid()), "no agent's");
+            std::fs::rename(&other, &path).unwrap();
+        }
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "").unwrap();
+        made(&path, MINUTE);
+        assert!(!is_left_over(&path, own_uid()), "no socket");
+        assert!(!is_left_over(&dir.path().join("none.sock"), own_uid()));
     }
 
     #[test]

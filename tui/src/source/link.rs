@@ -24,6 +24,7 @@ use heaptop_protocol::frame::Reader;
 use heaptop_protocol::message::{FromAgent, FromViewer, Hello};
 use interprocess::os::unix::uds_local_socket::Stream;
 
+use super::discover;
 use super::handshake::{self, Greeted};
 use super::inbox::Inbox;
 use super::process::{How, Process};
@@ -321,6 +322,8 @@ impl Keeper {
         let code = || self.remains.as_ref().and_then(Remains::exit_code);
         let mut sentence = if self.process.ends_within(Duration::ZERO) {
             let how = self.process.how_it_ended().or_else(|| code().map(How::Code));
+            // Who is killed leaves it.
+            discover::remove_left_over(&self.socket);
             how.map_or("the target has ended".into(), |how| format!("the target {how}"))
         } else {
             "the target has become another program".into()

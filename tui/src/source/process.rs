@@ -69,6 +69,30 @@ fn parent_in(stat: &str) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
+/// For how long a process has run; `None`: there is none, or it has ended and waits to be
+/// reaped.
+pub(super) fn running_for(pid: u32) -> Option<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let uptime = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
+    running_in(&stat, &uptime)
+}
+
+/// The same from a line of `/proc/PID/stat`, whose 22nd field is when it began, and from
+/// `/proc/uptime`; what cannot be read is taken for the oldest of all.
+fn running_in(stat: &str, uptime: &str) -> Option<Duration> {
+    /// What the kernel counts in, for programs.
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let mut fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
+    if matches!(fields.next(), Some("Z" | "X" | "x")) {
+        return None;
+    }
+    let number = |text: Option<&str>| text?.parse::<f64>().ok();
+    let began = number(fields.nth(18)).map(|ticks| ticks / TICKS_PER_SECOND);
+    let now = number(uptime.split_ascii_whitespace().next());
+    let ran = began.zip(now).map(|(began, now)| (now - began).max(0.0));
+    Some(ran.and_then(|ran| Duration::try_from_secs_f64(ran).ok()).unwrap_or(Duration::MAX))
+}
+
 /// The wait status in a line of `/proc/PID/stat`. Behind the name, which may hold
 /// anything, the state is the third field and the status the 52nd.
 fn status_in(stat: &str) -> Option<i32> {
@@ -204,6 +228,24 @@ mod tests {
         assert_eq!(parent_in(&format!("42 (a) Z 9 (b)) S 17 {rest}")), Some(17));
         assert_eq!(parent_in("42 (x) S"), None);
         assert_eq!(parent_in(""), None);
+    }
+
+    #[test]
+    fn how_long_a_process_has_run() {
+        let stat = |state| format!("42 (a) Z 9 (b)) {state} {}12345 7 8", "1 ".repeat(18));
+        let ran = |state| running_in(&stat(state), "223.95 12.00");
+        assert_eq!(ran("S"), Some(Duration::from_millis(100_500)));
+        assert_eq!((ran("Z"), ran("X")), (None, None));
+        assert_eq!(running_in(&stat("S"), "1.0 0"), Some(Duration::ZERO));
+        for (stat, uptime) in [("", "223.95"), (stat("S").as_str(), ""), ("42 (x) S 1 2", "5")] {
+            assert_eq!(running_in(stat, uptime), Some(Duration::MAX), "{stat:?} {uptime:?}");
+        }
+        assert!(running_for(std::process::id()).is_some_and(|ran| ran < Duration::MAX));
+        assert_eq!(running_for(1 << 30), None);
+        let mut child = Command::new("true").spawn().unwrap();
+        assert!(Process::new(child.id()).ends_within(Duration::from_secs(60)));
+        assert_eq!(running_for(child.id()), None, "it was not reaped yet");
+        child.wait().unwrap();
     }
 
     #[test]

@@ -300,13 +300,6 @@ impl App {
         }
     }
 
-    /// Another zoom, as if nothing had been done here.
-    pub(super) fn reset_flame(&mut self) {
-        if let Some(Screen::Flame(f)) = self.stack.last_mut() {
-            **f = Flame { upward: f.upward, ..Flame::default() };
-        }
-    }
-
     /// It stays at this moment, or goes on.
     pub(super) fn freeze(&mut self, session: &Session) {
         let when = self.question.when;

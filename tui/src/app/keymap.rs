@@ -223,6 +223,8 @@ fn action_name(action: Action) -> String {
         Action::Snapshot => "snapshot",
         Action::Time(TimeKey::Earlier) => "earlier",
         Action::Time(TimeKey::Later) => "later",
+        Action::Time(TimeKey::MuchEarlier) => "much-earlier",
+        Action::Time(TimeKey::MuchLater) => "much-later",
         Action::Time(TimeKey::Begin) => "range-begin",
         Action::Time(TimeKey::End) => "range-end",
         Action::Time(TimeKey::Play) => "play",

@@ -129,6 +129,10 @@ pub enum TimeKey {
     Earlier,
     /// A step forward.
     Later,
+    /// Many steps back.
+    MuchEarlier,
+    /// Many steps forward.
+    MuchLater,
     /// The range begins here.
     Begin,
     /// The range ends here.
@@ -451,9 +455,11 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char(' ')] "Space" "pause" PANES Pause "pause the screen; the stream goes on";
     [char(',')] "," "time" PANES Time(TimeKey::Earlier) "time cursor back: all screens show that moment";
     [char('.')] "." "" PANES Time(TimeKey::Later) "time cursor forward";
+    [char('(')] "(" "" PANES Time(TimeKey::MuchEarlier) "ten steps back";
+    [char(')')] ")" "" PANES Time(TimeKey::MuchLater) "ten steps forward";
     [char('{')] "{" "" PANES Time(TimeKey::Begin) "a range of time begins at the cursor: all screens show that range";
     [char('}')] "}" "" PANES Time(TimeKey::End) "the range ends at the cursor";
-    [char('p')] "p" "" PANES Time(TimeKey::Play) "play from the cursor on, or stop there";
+    [char('p')] "p" "" PANES Time(TimeKey::Play) "play what was, from the cursor on, in 30 s at most; or stop there";
     [char('P')] "P" "" PANES Time(TimeKey::Peak) "the highest moment: what was in use then";
     [char('\\')] "\\" "" PANES Time(TimeKey::Now) "now again, or the end of a recording";
     [char('e')] "e" "export" SCREENS Export "write what is shown: a flamegraph (SVG), folded stacks, or the table";
@@ -494,7 +500,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [Code(Left), char('h')] "Left, h" "" HELP Left "to the part of the help before";
     [Code(Right), char('l')] "Right, l" "next part" HELP Right "to the next part of the help";
     [char('y')] "y" "" SCREENS Copy "copy the selected row";
-    [char('r')] "r" "" SCREENS Reset "everything as at the start";
+    [char('r')] "r" "" SCREENS Reset "the view as at the start: filter, sort, columns, group, metric, time, growth since the last mark, held order, pause; marks and the limit stay";
     [Control('z')] "^Z" "" EVERYWHERE Suspend "suspend; fg comes back";
     [Control('c')] "^C" "" EVERYWHERE Quit "quit";
 };

@@ -78,6 +78,30 @@ impl Screen {
         !matches!(self, Self::Help { .. } | Self::Columns { .. } | Self::Export(_))
     }
 
+    /// As at the start: all that the user can have changed of it but what it is of.
+    pub(super) fn reset(&mut self) {
+        match self {
+            Self::Callsites(cursor) => *cursor = Cursor::default(),
+            Self::Callers(c) => {
+                c.direction = Direction::Callers;
+                c.opened.clear();
+                c.cursor.reset();
+            }
+            Self::Flame(f) => **f = Flame::default(),
+            Self::Timeline(t) => **t = Timeline::default(),
+            Self::Promotion(p) => **p = Promotion::default(),
+            Self::Leaks(l) => **l = Leaks::default(),
+            Self::Threads(t) => **t = Threads::default(),
+            Self::Source(_)
+            | Self::Log(_)
+            | Self::Details(_)
+            | Self::Columns { .. }
+            | Self::Export(_)
+            | Self::Targets(_)
+            | Self::Help { .. } => {}
+        }
+    }
+
     /// Where its keys are in the table.
     #[must_use]
     pub const fn place(&self) -> Place {

@@ -3,6 +3,7 @@
 mod filters;
 mod moments;
 
+mod resets;
 use super::*;
 use crate::query::Direction;
 use crate::session::Session;

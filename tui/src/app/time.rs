@@ -1,6 +1,6 @@
 //! The time bar: which moment, or which range, the screens show.
 //!
-//! The cursor moves in steps, `{` and `}` set the ends of a range to where it stands,
+//! The cursor moves in steps, or ten of them, `{` and `}` set the ends of a range to where it stands,
 //! and it plays forward by itself. **All screens obey**, and exports too. Without a
 //! cursor and a range it is now, which moves on.
 //!
@@ -12,6 +12,8 @@ use crate::query::When;
 
 /// A step is this part of what can be asked.
 const STEPS: u64 = 100;
+/// So many of them at once.
+const MANY: u64 = 10;
 /// To play all of it takes so many seconds at most.
 const PLAYED_IN: u64 = 30;
 
@@ -95,8 +97,10 @@ impl Times {
     /// What a key does.
     pub fn act(&mut self, key: TimeKey, span: Span) {
         match key {
-            TimeKey::Earlier => self.step(true, span),
-            TimeKey::Later => self.step(false, span),
+            TimeKey::Earlier => self.step(true, 1, span),
+            TimeKey::Later => self.step(false, 1, span),
+            TimeKey::MuchEarlier => self.step(true, MANY, span),
+            TimeKey::MuchLater => self.step(false, MANY, span),
             TimeKey::Begin => self.begin(span),
             TimeKey::End => self.end(span),
             TimeKey::Play => self.play(span),
@@ -106,10 +110,10 @@ impl Times {
         }
     }
 
-    /// A step back, or forward; forward from the last moment it is now again.
-    fn step(&mut self, back: bool, (first, last): Span) {
+    /// Steps back, or forward; forward from the last moment it is now again.
+    fn step(&mut self, back: bool, steps: u64, (first, last): Span) {
         (self.playing, self.peak) = (false, false);
-        let step = ((last - first) / STEPS).max(1);
+        let step = ((last - first) / STEPS).max(1) * steps;
         let at = self.cursor.unwrap_or(last).clamp(first, last);
         self.cursor = if back {
             Some(at.saturating_sub(step).max(first))
@@ -144,15 +148,27 @@ impl Times {
         }
     }
 
+    /// While it plays: how much is still to come, and how long that takes, in nanoseconds.
+    #[must_use]
+    pub fn to_be_played(&self, span: Span) -> Option<(u64, u64)> {
+        let at = self.cursor.filter(|_| self.playing)?;
+        let left = span.1.saturating_sub(at);
+        Some((left, left / speed(span)))
+    }
+
     /// Time has passed while it plays; at the end it is now again.
-    pub fn pass(&mut self, elapsed_ns: u64, (first, last): Span) {
+    pub fn pass(&mut self, elapsed_ns: u64, span: Span) {
         let Some(at) = self.cursor.filter(|_| self.playing) else { return };
-        let speed = ((last - first) / (PLAYED_IN * 1_000_000_000)).max(1);
-        self.cursor = Some(at.saturating_add(elapsed_ns.saturating_mul(speed)));
-        if self.cursor >= Some(last) {
+        self.cursor = Some(at.saturating_add(elapsed_ns.saturating_mul(speed(span))));
+        if self.cursor >= Some(span.1) {
             *self = Self::default();
         }
     }
+}
+
+/// So many times as fast as it was.
+fn speed((first, last): Span) -> u64 {
+    (last - first).div_ceil(PLAYED_IN * 1_000_000_000).max(1)
 }
 
 #[cfg(test)]
@@ -166,14 +182,20 @@ mod tests {
     fn steps_stay_within_what_can_be_asked() {
         let mut times = Times::default();
         assert_eq!(times.when(Some(SPAN)), When::Now);
-        times.step(true, SPAN);
-        assert_eq!(times.when(Some(SPAN)), When::At(208 * SECOND));
-        (0..200).for_each(|_| times.step(true, SPAN));
-        assert_eq!(times.when(Some(SPAN)), When::At(10 * SECOND));
-        times.step(false, SPAN);
-        assert_eq!(times.when(Some(SPAN)), When::At(12 * SECOND));
-        (0..99).for_each(|_| times.step(false, SPAN));
-        assert_eq!(times.when(Some(SPAN)), When::Now);
+        let mut go = |key, often: usize| {
+            (0..often).for_each(|_| times.act(key, SPAN));
+            times.when(Some(SPAN))
+        };
+        assert_eq!(go(TimeKey::Earlier, 1), When::At(208 * SECOND));
+        assert_eq!(go(TimeKey::Earlier, 200), When::At(10 * SECOND));
+        assert_eq!(go(TimeKey::Later, 1), When::At(12 * SECOND));
+        assert_eq!(go(TimeKey::Later, 99), When::Now);
+        assert_eq!(go(TimeKey::MuchEarlier, 1), When::At(190 * SECOND));
+        assert_eq!(go(TimeKey::MuchEarlier, 1), When::At(170 * SECOND));
+        assert_eq!(go(TimeKey::MuchLater, 1), When::At(190 * SECOND));
+        assert_eq!(go(TimeKey::MuchEarlier, 20), When::At(10 * SECOND));
+        assert_eq!(go(TimeKey::MuchLater, 9), When::At(190 * SECOND));
+        assert_eq!(go(TimeKey::MuchLater, 1), When::Now);
         assert_eq!(times.when(None), When::Now);
     }
 

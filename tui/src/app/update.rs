@@ -12,6 +12,7 @@ use crate::export;
 use crate::query::filter::LONGEST;
 use crate::query::{Column, Direction, Grouping, Metric, Order, Sorted, When};
 use crate::session::Session;
+use crate::view::format::{self, Rounding};
 
 /// What `m` goes through.
 const METRICS: [Metric; 6] = [
@@ -79,7 +80,7 @@ impl App {
             Message::Note(sentence) => self.say(sentence),
             Message::NotSent(command) => self.not_sent(&command),
             Message::NoAnswer => self.no_answer(session),
-            Message::Passed(ns) => self.travel(session, |times, span| times.pass(ns, span)),
+            Message::Passed(ns) => self.play_on(ns, session),
             Message::Still => self.ask_pane(session),
             Message::Targets(look) => self.targets_are(look),
             Message::NotAttached(why) => self.not_attached(&why),
@@ -188,6 +189,7 @@ impl App {
             Action::Coarser => self.want_interval(false, session),
             Action::Sampling => self.want_sampling(session),
             Action::Time(TimeKey::Peak) => self.go_to_peak(session),
+            Action::Time(TimeKey::Play) => self.play(session),
             Action::Time(key) => self.travel(session, |times, span| times.act(key, span)),
             Action::SortColumn | Action::SortDirection => self.sort(action, session),
             Action::Metric if self.next_flame_metric(session) => {}
@@ -379,6 +381,43 @@ impl App {
         self.look(session);
     }
 
+    /// Plays, or stops to.
+    fn play(&mut self, session: &Session) {
+        let Some(span) = session.span().filter(|(first, last)| first < last) else {
+            return self.say("there is nothing to play yet: no moment but now is known".into());
+        };
+        self.travel(session, |times, span| times.act(TimeKey::Play, span));
+        let key = Action::Time(TimeKey::Play);
+        let Some((what_ns, takes_ns)) = self.times.to_be_played(span) else {
+            let said = self.with_key("playing has stopped", key, "goes on");
+            return self.say(self.with_key(&said, Action::Time(TimeKey::Now), self.end()));
+        };
+        let [what, takes] =
+            [what_ns, takes_ns].map(|ns| format::duration(ns.max(1) as f64, 2, Rounding::Nearest));
+        let said = if what == takes {
+            format!("playing {what} of what was")
+        } else {
+            format!("playing {what} of what was, in {takes}")
+        };
+        self.say(self.with_key(&said, key, "stops"));
+    }
+
+    /// What the last moment is called.
+    const fn end(&self) -> &'static str {
+        if self.file.is_some() { "is the end" } else { "is now" }
+    }
+
+    /// Time has passed while it plays.
+    fn play_on(&mut self, ns: u64, session: &Session) {
+        if !self.playing() {
+            return;
+        }
+        self.travel(session, |times, span| times.pass(ns, span));
+        if !self.playing() {
+            self.say(format!("all was played: this {}", self.end()));
+        }
+    }
+
     fn pause(&mut self, session: &Session) {
         self.paused = !self.paused;
         self.export = None;
@@ -393,32 +432,28 @@ impl App {
         }
     }
 
+    /// The view as at the start, on the screen that is shown. What the target was told (marks,
+    /// R) and what was typed for it (a limit) stay.
     fn reset(&mut self, session: &Session) {
         self.question = self.settings.question();
         self.growth_base = GrowthBase::default();
         self.reset_columns();
-        for screen in self.stack.iter_mut().chain(&mut self.lowest) {
-            match screen {
-                Screen::Promotion(p) => p.order = Sorted::default(),
-                Screen::Leaks(l) => l.order = Sorted::default(),
-                _ => {}
-            }
+        for screen in self.stack.iter_mut().chain(&mut self.lowest).chain(&mut self.aside) {
+            screen.reset();
         }
+        self.left_group = None;
         self.passed_over = 0;
         self.metric = self.settings.metric;
         self.times = Times::default();
-        self.order_held = false;
+        (self.order_held, self.order) = (false, Order::default());
         self.paused = false;
         self.export = None;
-        if let Some(cursor) = self.cursor() {
-            cursor.reset();
-        }
-        self.reset_flame();
-        if let Some(Screen::Callers(c)) = self.stack.last_mut() {
-            c.direction = Direction::Callers;
-            c.opened.clear();
-        }
         self.look(session);
+        let said = "the view is as at the start";
+        self.say(match self.growth_base.moment(session) {
+            Some((_, Some(mark))) => format!("{said}; growth is counted from “{mark}” on"),
+            _ => said.into(),
+        });
     }
 
     fn prompt_key(&mut self, key: KeyEvent, session: &Session) -> Vec<Effect> {

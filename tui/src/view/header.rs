@@ -153,9 +153,13 @@ fn moment(app: &App, width: usize) -> Option<String> {
     }
     let (since, now) = span.unwrap_or((0, *now_ns));
     let said = timebar::words(*when, now.saturating_sub(since));
-    let back = if app.file().is_some() { "end" } else { "live" };
-    Some(match app.key_for(Action::Time(TimeKey::Now)) {
-        Some(key) => format!("{said} · {key} {back}"),
+    let (key, does) = match app.file() {
+        _ if app.playing() => (TimeKey::Play, "stops"),
+        Some(_) => (TimeKey::Now, "end"),
+        None => (TimeKey::Now, "live"),
+    };
+    Some(match app.key_for(Action::Time(key)) {
+        Some(key) => format!("{said} · {key} {does}"),
         None => said,
     })
 }

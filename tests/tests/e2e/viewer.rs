@@ -3,7 +3,7 @@
 use crate::{demo, httpd};
 use heaptop_tests::deadline::{Deadline, poll};
 use heaptop_tests::http;
-use heaptop_tests::target::{Target, socket_directory};
+use heaptop_tests::target::{Target, make_old, socket_directory};
 use heaptop_tests::terminal::{Terminal, key};
 use heaptop_tests::truth::Truths;
 use std::collections::BTreeSet;
@@ -124,9 +124,13 @@ fn a_killed_target_is_told_as_well() {
     demo::warm_up(&mut demo, 1 << 20, 0);
     let mut terminal = Terminal::viewer(demo.directory(), &[]);
     row(&terminal, "fill_cache");
+    let socket = demo.socket();
+    // One that is younger may be another's by now: it stays until targets are listed.
+    make_old(&socket);
     demo.signal(libc::SIGKILL);
     demo.wait();
     terminal.wait_for("ENDED");
+    assert!(!socket.exists(), "its socket is left");
     terminal.press("q");
     assert_eq!(terminal.wait(), 0);
 }
@@ -219,6 +223,32 @@ fn an_export_is_a_flamegraph_of_what_is_shown() {
     for function in ["fill_cache", "forget_session", "worker_loop", "heaptop_demo::main"] {
         assert!(svg.contains(function), "no {function} in the flamegraph");
     }
+}
+
+#[test]
+fn an_export_goes_where_it_is_typed_and_overwrites_nothing() {
+    let mut demo = demo::start(&[]);
+    demo::warm_up(&mut demo, 8 << 20, 256 << 10);
+    let here = demo.directory().to_owned();
+    std::fs::create_dir(here.join("out")).unwrap();
+    std::fs::write(here.join("out/heap.svg"), "mine").unwrap();
+    std::fs::write(here.join("mine.toml"), "export-directory = \"out\"\n").unwrap();
+    let mut terminal = Terminal::viewer(&here, &["--config", "mine.toml"]);
+    row(&terminal, "fill_cache");
+    terminal.press("e");
+    terminal.wait_for("/out/heaptop-");
+    // ^U takes what is there away.
+    terminal.press("p\x15none/heap.svg\r");
+    terminal.wait_for("there is no directory ");
+    terminal.press("\x15out/heap.svg\r");
+    terminal.wait_for("/out/heap-2.svg: heap.svg is there already");
+    terminal.press(key::ENTER);
+    terminal.wait_for("written: ");
+    let text = |name| std::fs::read_to_string(here.join("out").join(name)).unwrap();
+    assert_eq!(text("heap.svg"), "mine");
+    assert!(text("heap-2.svg").contains("<svg"));
+    terminal.press("q");
+    assert_eq!(terminal.wait(), 0);
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn before(action: Action, place: Place) -> &'static str {
 fn after(action: Action) -> &'static str {
     match action {
         Action::Finer | Action::Coarser | Action::Sampling => "n",
-        Action::Filter | Action::Find | Action::Mark | Action::Limit => "\r",
+        Action::Filter | Action::Find | Action::Mark | Action::Limit | Action::Path => "\r",
         Action::Record => "R",
         // Backspace: behind Esc the next key would be one with Alt.
         Action::Targets => "\x7f",

@@ -181,8 +181,8 @@ fuzz_target!(
                 1 => {
                     let key = KeyEvent::new(KEYS[said.below(KEYS.len())], KeyModifiers::NONE);
                     for effect in app.update(Message::Key(key), &session) {
-                        if let Effect::Export(shown, format) = effect {
-                            let _ = shown.bytes(format);
+                        if let Effect::Export(job) = effect {
+                            let _ = job.shown.bytes(job.format);
                         }
                     }
                     if said.flag() {

@@ -1,12 +1,16 @@
 //! The export menu: what can be written of what is shown, and where to.
 //!
-//! What is written is what was shown when the menu was opened, whatever comes meanwhile.
+//! What is written is what was shown when the menu was opened, whatever comes meanwhile. The
+//! menu stays until it is written: what cannot be can go elsewhere.
 
 use std::path::PathBuf;
 
+use tui_input::Input;
+
 use super::cursor::Cursor;
-use super::{App, Effect, Screen};
-use crate::export::{Format, Request, Shown};
+use super::keys::Action;
+use super::{App, Effect, Prompt, Screen, Typed};
+use crate::export::{Destination, Format, Proposal, Request, Shown};
 use crate::query::{Direction, NodeKey};
 use crate::report::{Asked, Report, View, views};
 use crate::session::Session;
@@ -18,9 +22,29 @@ pub struct Menu {
     pub cursor: Cursor,
     /// What is written.
     pub shown: Box<Shown>,
-    /// The file for each format, once it is known.
-    pub paths: Vec<PathBuf>,
+    /// Where to.
+    pub to: Destination,
+    /// The file for each format, once it is known, or why there can be none.
+    pub paths: Option<Result<Vec<Proposal>, String>>,
+    /// The number of the export that is being written.
+    pub writing: Option<u64>,
 }
+
+/// An export to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// What,
+    pub shown: Box<Shown>,
+    /// as what,
+    pub format: Format,
+    /// and where to.
+    pub to: Destination,
+    /// Its number, for [`Message::Exported`](super::Message::Exported).
+    pub number: u64,
+}
+
+/// Characters of a path that is typed: the system takes no longer ones.
+pub(super) const LONGEST_PATH: usize = 4096;
 
 impl Menu {
     /// What can be written.
@@ -37,8 +61,8 @@ impl Menu {
 
     /// Where it goes.
     #[must_use]
-    pub fn path(&self) -> Option<&PathBuf> {
-        self.paths.get(self.cursor.index())
+    pub fn path(&self) -> Option<&Proposal> {
+        self.paths.as_ref()?.as_ref().ok()?.get(self.cursor.index())
     }
 }
 
@@ -55,8 +79,9 @@ impl App {
             self.look(session);
             Box::new(self.exported(session))
         };
-        let propose = Effect::Propose(shown.clone());
-        let menu = Menu { cursor: Cursor::default(), shown, paths: Vec::new() };
+        let to = Destination::directory(&self.directory);
+        let propose = Effect::Propose(shown.clone(), to.clone());
+        let menu = Menu { cursor: Cursor::default(), shown, to, paths: None, writing: None };
         self.stack.push(Screen::Export(menu));
         vec![propose]
     }
@@ -69,21 +94,105 @@ impl App {
         open
     }
 
+    fn menu(&mut self) -> Option<&mut Menu> {
+        self.stack.iter_mut().rev().find_map(|screen| match screen {
+            Screen::Export(menu) => Some(menu),
+            _ => None,
+        })
+    }
+
     /// Writes what is selected.
     pub(super) fn write_export(&mut self) -> Vec<Effect> {
-        let Screen::Export(menu) = self.screen() else { return Vec::new() };
+        let number = self.exports + 1;
+        let Some(menu) = self.menu() else { return Vec::new() };
         let Some(format) = menu.format() else { return Vec::new() };
-        let shown = menu.shown.clone();
-        self.close_export();
+        if menu.writing.is_some() {
+            self.say("it is being written: a moment".into());
+            return Vec::new();
+        }
+        menu.writing = Some(number);
+        let (shown, to) = (menu.shown.clone(), menu.to.clone());
+        self.exports = number;
         self.say(format!("writing {}…", format.says()));
-        vec![Effect::Export(shown, format)]
+        vec![Effect::Export(Job { shown, format, to, number })]
+    }
+
+    /// An export is over. What was not written is still there.
+    pub(super) fn exported_is(
+        &mut self,
+        number: u64,
+        written: Result<(PathBuf, Vec<String>), String>,
+    ) {
+        let is = |screen: &Screen| matches!(screen, Screen::Export(menu) if menu.writing == Some(number));
+        match written {
+            Ok((path, left_out)) => {
+                self.stack.retain(|screen| !is(screen));
+                let left_out = match &left_out[..] {
+                    [] => String::new(),
+                    some => format!("; left out: {}", some.join("; ")),
+                };
+                self.say(format!("written: {}{left_out}", path.display()));
+            }
+            Err(why) => {
+                let said = format!("export failed: {why}");
+                match self.menu().filter(|menu| menu.writing == Some(number)) {
+                    Some(menu) => {
+                        menu.writing = None;
+                        self.say(self.with_key(&said, Action::Path, "chooses another path"));
+                    }
+                    None => self.say(said),
+                }
+            }
+        }
+    }
+
+    /// Starts typing where it goes.
+    pub(super) fn type_path(&mut self) {
+        let Some(menu) = self.menu() else { return };
+        if menu.writing.is_some() {
+            return self.say("it is being written: a moment".into());
+        }
+        // Where nothing can go: what was wrong.
+        let before = menu.path().map(|proposal| proposal.path.display().to_string());
+        let before = before.unwrap_or_else(|| menu.to.text.clone());
+        let input = Input::new(before.clone());
+        self.prompt = Some(Prompt { input, kind: Typed::Path(before) });
+    }
+
+    /// Enter: asks whether it can go there. What was typed stays until then.
+    pub(super) fn path_typed(&mut self) -> Vec<Effect> {
+        let Some(Prompt { input, kind: Typed::Path(before) }) = &self.prompt else {
+            return Vec::new();
+        };
+        let (typed, changed) = (input.value().to_owned(), input.value() != before);
+        let Some(menu) = self.menu().filter(|menu| changed || menu.path().is_none()) else {
+            self.prompt = None;
+            return Vec::new();
+        };
+        let to = Destination { text: typed, of: menu.format() };
+        vec![Effect::Propose(menu.shown.clone(), to)]
     }
 
     /// Where files would go.
-    pub(super) fn proposed(&mut self, paths: Vec<PathBuf>) {
-        if let Some(Screen::Export(menu)) = self.stack.last_mut() {
-            menu.paths = paths;
-            self.dirty = true;
+    pub(super) fn proposed(&mut self, to: Destination, proposed: Result<Vec<Proposal>, String>) {
+        let typed = match &self.prompt {
+            Some(Prompt { input, kind: Typed::Path(_) }) => Some(input.value() == to.text),
+            _ => None,
+        };
+        let Some(menu) = self.menu() else { return };
+        match proposed {
+            Err(why) if typed.is_some() => return self.say(why),
+            Ok(_) => menu.to = to,
+            Err(_) => {}
+        }
+        menu.paths = Some(proposed);
+        let parent = menu.path().and_then(|proposal| proposal.path.parent()?.to_str());
+        let parent = parent.unwrap_or_default().to_owned();
+        self.dirty = true;
+        if typed == Some(true) {
+            // The next export is likely to go there too.
+            self.directory = parent;
+            self.prompt = None;
         }
     }
 
@@ -141,12 +250,12 @@ impl App {
 
 #[cfg(test)]
 mod tests {
+    use crate::app::export::Job;
     use crate::app::{App, Effect, Message, Options, Screen};
-    use crate::export::Format;
+    use crate::export::{Destination, Format, Proposal};
     use crate::session::Session;
     use crate::session::fixture::Fixture;
     use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-    use std::path::PathBuf;
 
     fn target() -> Fixture {
         let mut f = Fixture::new(1);
@@ -184,8 +293,10 @@ mod tests {
         for at in 0..formats.len() {
             press(&mut app, &f.session, &vec![KeyCode::Down; at]);
             let effects = press(&mut app, &f.session, &[KeyCode::Enter]);
-            let [Effect::Export(shown, format)] = &effects[..] else { panic!("{effects:?}") };
-            written.push((*format, String::from_utf8(shown.bytes(*format).unwrap()).unwrap()));
+            let [Effect::Export(job)] = &effects[..] else { panic!("{effects:?}") };
+            let bytes = job.shown.bytes(job.format).unwrap();
+            written.push((job.format, String::from_utf8(bytes).unwrap()));
+            app.update(Message::Exported(job.number, Ok(("a".into(), Vec::new()))), &f.session);
             assert!(!matches!(app.screen(), Screen::Export(_)), "what is written closes it");
             press(&mut app, &f.session, &[E]);
         }
@@ -229,7 +340,9 @@ mod tests {
         app.update(Message::Refresh, &f.session);
         press(&mut app, &f.session, &[KeyCode::Char('4'), E, KeyCode::End]);
         let effects = press(&mut app, &f.session, &[KeyCode::Enter]);
-        let [Effect::Export(shown, Format::Ctf)] = &effects[..] else { panic!("{effects:?}") };
+        let [Effect::Export(Job { shown, format: Format::Ctf, .. })] = &effects[..] else {
+            panic!("{effects:?}")
+        };
         assert_eq!(shown.recording.as_deref(), Some("/r/today.heaptop".as_ref()));
         assert_eq!(shown.file_name(Format::Ctf, 1), "heaptop-orders-api-4711-trace-1.ctf");
         let live = written(&f, &[]);
@@ -246,7 +359,9 @@ mod tests {
         f.pass(1.0);
         app.update(Message::Refresh, &f.session);
         let effects = press(&mut app, &f.session, &[KeyCode::Enter]);
-        let [Effect::Export(shown, Format::Svg)] = &effects[..] else { panic!("{effects:?}") };
+        let [Effect::Export(Job { shown, format: Format::Svg, .. })] = &effects[..] else {
+            panic!("{effects:?}")
+        };
         assert_eq!(shown.request.stacks.len(), 2);
         assert_eq!(shown.table.as_ref().unwrap().rows.len(), 2);
     }
@@ -256,10 +371,13 @@ mod tests {
         let f = target();
         let mut app = started(&f.session);
         let effects = press(&mut app, &f.session, &[E]);
-        let [Effect::Propose(shown)] = &effects[..] else { panic!("{effects:?}") };
-        let paths: Vec<PathBuf> =
-            shown.formats().iter().map(|format| shown.file_name(*format, 1).into()).collect();
-        app.update(Message::Proposed(paths.clone()), &f.session);
+        let [Effect::Propose(shown, to)] = &effects[..] else { panic!("{effects:?}") };
+        assert_eq!(*to, Destination::default());
+        let path =
+            |format: &Format| Proposal { path: shown.file_name(*format, 1).into(), taken: None };
+        let paths: Vec<Proposal> = shown.formats().iter().map(path).collect();
+        let proposed = || Message::Proposed(Destination::default(), Ok(paths.clone()));
+        app.update(proposed(), &f.session);
         press(&mut app, &f.session, &[KeyCode::Down]);
         let Screen::Export(menu) = app.screen() else { panic!("{:?}", app.screen()) };
         assert_eq!((menu.format(), menu.path()), (Some(Format::Folded), Some(&paths[1])));
@@ -269,7 +387,7 @@ mod tests {
         assert!(matches!(app.screen(), Screen::Callsites(_)));
         press(&mut app, &f.session, &[E, KeyCode::Char('5')]);
         assert!(matches!(app.screen(), Screen::Promotion(_)), "other screens close it");
-        app.update(Message::Proposed(paths), &f.session);
+        app.update(proposed(), &f.session);
         assert!(matches!(app.screen(), Screen::Promotion(_)), "an answer that comes late");
     }
 }

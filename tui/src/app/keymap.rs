@@ -204,6 +204,7 @@ fn action_name(action: Action) -> String {
         Action::Hold => "hold-order",
         Action::Export => "export",
         Action::Write => "write",
+        Action::Path => "path",
         Action::Copy => "copy",
         Action::Reset => "reset",
         Action::Group => "group",

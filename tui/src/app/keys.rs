@@ -71,6 +71,8 @@ pub enum Action {
     Export,
     /// Writes what is selected in it.
     Write,
+    /// Starts typing where to.
+    Path,
     /// Copies the selected row.
     Copy,
     /// Everything as at the start.
@@ -422,6 +424,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [Code(Right), char('l'), char('>')] "Right, l, >" "move right" COLUMNS ColumnRight "move the selected column to the right";
     [char('r')] "r" "reset" COLUMNS ResetColumns "all columns as at the start";
     [Code(Enter)] "Enter" "write" EXPORT Write "write what is selected; the path is below";
+    [char('p')] "p" "path" EXPORT Path "type another directory (~ is your home), or another name";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" EXPORT Back "close the menu, and write nothing";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" HELP Back "close the help";
     [Code(Enter)] "Enter" "attach" TARGETS Attach "attach to the selected target";

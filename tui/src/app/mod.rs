@@ -61,8 +61,8 @@ use heaptop_protocol::message::FromViewer;
 use tui_input::Input;
 
 use crate::calendar::Utc;
-use crate::export::{Format, Shown};
-use crate::query::filter::Wrong;
+use crate::export::{Destination, Proposal, Shown};
+use crate::query::filter::{LONGEST, Wrong};
 use crate::query::{Column, Grouping, Metric, NodeKey, Order, Question, Table, When};
 use crate::session::Connection;
 use crate::session::log::Line;
@@ -98,10 +98,11 @@ pub enum Message {
     Resize(u16, u16),
     /// The session may have changed.
     Refresh,
-    /// Where each format of [`Effect::Propose`] would go.
-    Proposed(Vec<PathBuf>),
-    /// An export has ended: with its file, or a sentence.
-    Exported(Result<PathBuf, String>),
+    /// Where each format of [`Effect::Propose`] would go, or why none can, in a sentence.
+    Proposed(Destination, Result<Vec<Proposal>, String>),
+    /// The export of this number has ended: with its file and what it could not hold, or a
+    /// sentence.
+    Exported(u64, Result<(PathBuf, Vec<String>), String>),
     /// A sentence to show until the next key.
     Note(String),
     /// This command could not be sent.
@@ -136,9 +137,9 @@ pub enum Effect {
     /// Restore the terminal, stop the process, come back and draw anew.
     Suspend,
     /// Run [`crate::export::run`] and answer with [`Message::Exported`].
-    Export(Box<Shown>, Format),
+    Export(export::Job),
     /// Run [`crate::export::propose`] and answer with [`Message::Proposed`].
-    Propose(Box<Shown>),
+    Propose(Box<Shown>, Destination),
     /// Put the text on the clipboard (OSC 52).
     Copy(String),
     /// Tell the agent.
@@ -220,6 +221,10 @@ pub struct App {
     panes: u64,
     /// Taken when the screen was paused.
     export: Option<Box<Shown>>,
+    /// The directory that exports go to, as it was chosen last; empty: the working one.
+    directory: String,
+    /// How many exports were written so far.
+    exports: u64,
     note: Option<String>,
     /// A source file that has to be read.
     unread: Option<Arc<str>>,
@@ -258,6 +263,13 @@ struct Prompt {
     kind: Typed,
 }
 
+impl Prompt {
+    /// Whether no more characters are taken.
+    fn is_full(&self) -> bool {
+        self.input.value().chars().count() >= self.kind.longest()
+    }
+}
+
 /// What is being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Typed {
@@ -271,6 +283,18 @@ pub enum Typed {
     Find(String),
     /// Which targets are listed; it was this before.
     Target(String),
+    /// Where an export goes; it was this before.
+    Path(String),
+}
+
+impl Typed {
+    /// So many characters at most.
+    const fn longest(&self) -> usize {
+        match self {
+            Self::Path(_) => export::LONGEST_PATH,
+            _ => LONGEST,
+        }
+    }
 }
 
 impl App {
@@ -315,6 +339,8 @@ impl App {
             pane: None,
             panes: 0,
             export: None,
+            directory: String::new(),
+            exports: 0,
             note: None,
             unread: None,
             said: VecDeque::new(),
@@ -532,7 +558,8 @@ impl App {
             sentence: self.sentence().map_or(0, lines),
             bare: self.choosing(),
             past: self.question.when != When::Now,
-            filter: self.prompt.is_some() || !self.filter().is_empty() || self.class().is_some(),
+            typed: self.prompt.is_some(),
+            filter: !self.filter().is_empty() || self.class().is_some(),
             // The timeline is a larger one.
             curve: !matches!(self.screen(), Screen::Timeline(_)),
             list: !matches!(

@@ -2,7 +2,7 @@
 //! the state needs the page's length for its keys, the view draws with it.
 //!
 //! The order in which parts get room as the screen grows: body, key bar, title,
-//! a sentence that must be read, the time bar where it is not now, heading, figures,
+//! a line that is typed, a sentence that must be read, the time bar where it is not now, heading, figures,
 //! filter, curve, total, rules.
 
 /// Most lines of a sentence.
@@ -67,6 +67,8 @@ pub struct Wishes {
     pub curve: bool,
     /// There is a filter.
     pub filter: bool,
+    /// A line is being typed, which stands in the filter's place.
+    pub typed: bool,
     /// The body is a list with a heading.
     pub list: bool,
     /// The list has a sum.
@@ -89,12 +91,13 @@ pub fn divide(width: u16, height: u16, wishes: Wishes) -> Rooms {
     };
     rooms.bar = give(true, 1, 2);
     rooms.title = give(true, 1, 3);
+    rooms.filter = give(wishes.typed, 1, 4);
     rooms.sentence = give(wishes.sentence > 0, 1, 4);
     let curve = wishes.curve && !wishes.bare;
     rooms.curve = give(wishes.past && curve, 1, 5);
     rooms.heading = give(wishes.list, 1, 4);
     rooms.figures = give(!wishes.bare, 1, 5);
-    rooms.filter = give(wishes.filter, 1, 6);
+    rooms.filter += give(wishes.filter && !wishes.typed, 1, 6);
     rooms.crumbs = give(wishes.crumbs, 1, 7);
     // From here on the body has more than one row: a screen is for its rows.
     let figures = if width >= 180 {
@@ -125,7 +128,7 @@ mod tests {
     fn lines_add_up_at_every_size() {
         for height in 0..200 {
             for width in [0, 1, 20, 80, 160, 300] {
-                for bits in 0..512 {
+                for bits in 0..1024 {
                     let wishes = Wishes {
                         sentence: (bits & 1) * 5,
                         filter: bits & 2 > 0,
@@ -136,6 +139,7 @@ mod tests {
                         curve: bits & 64 > 0,
                         panel: bits & 128 > 0,
                         bare: bits & 256 > 0,
+                        typed: bits & 512 > 0,
                     };
                     let r = divide(width, height, wishes);
                     let sum = r.title
@@ -153,6 +157,7 @@ mod tests {
                         + r.bar;
                     assert_eq!(sum, height, "{width}×{height} {wishes:?}");
                     assert!(r.body > 0 || height == 0);
+                    assert!(r.filter == 1 || !wishes.typed || height < 4, "it is seen");
                 }
             }
         }

@@ -26,6 +26,8 @@ pub struct Settings {
     pub pane: bool,
     /// Minutes between automatic marks; 0: there are none.
     pub marks_minutes: u64,
+    /// The directory that exports go to, as it is written; empty: the working one.
+    pub export_directory: String,
     /// Which keys do what.
     pub keymap: Keymap,
 }
@@ -61,6 +63,7 @@ impl Default for Settings {
             limit: None,
             pane: true,
             marks_minutes: 0,
+            export_directory: String::new(),
             keymap: Keymap::default(),
         }
     }
@@ -73,6 +76,7 @@ impl App {
         self.question = settings.question();
         self.metric = settings.metric;
         self.limit = settings.limit;
+        self.directory.clone_from(&settings.export_directory);
         self.automatic = super::leaks::Automatic::every(settings.marks_minutes);
         let first = |screen: &&mut Screen| screen.place() == settings.screen;
         if let (Some(wanted), Some(shown)) =

@@ -1,9 +1,10 @@
 //! What keys do, without a screen.
 
+mod exports;
 mod filters;
 mod moments;
-
 mod resets;
+
 use super::*;
 use crate::query::Direction;
 use crate::session::Session;
@@ -271,7 +272,7 @@ fn sorting_goes_through_the_columns_and_turns_round() {
 
 fn exported(effects: Vec<Effect>) -> crate::export::Request {
     match effects.into_iter().last() {
-        Some(Effect::Export(shown, Format::Svg)) => shown.request,
+        Some(Effect::Export(job)) => job.shown.request,
         other => panic!("an export was expected, not {other:?}"),
     }
 }
@@ -286,8 +287,10 @@ fn an_export_is_what_is_shown() {
     assert_eq!(whole.total, app.table().unwrap().total.in_use_bytes);
     assert_eq!((whole.target.as_str(), whole.pid), ("orders-api", 4711));
 
-    let keys = [KeyCode::Enter, KeyCode::Down, KeyCode::Enter, c('m'), c('e'), KeyCode::Enter];
+    let esc = KeyCode::Esc;
+    let keys = [esc, KeyCode::Enter, KeyCode::Down, KeyCode::Enter, c('m'), c('e'), KeyCode::Enter];
     let focused = exported(press(&mut app, &f.session, &keys));
+    press(&mut app, &f.session, &[esc]);
     assert_eq!(focused.metric, Metric::InUseObjects);
     assert_eq!((focused.stacks.len(), sum(&focused)), (1, 1.0));
     assert_eq!(focused.total, tree(&app).tree.as_ref().unwrap().cum);
@@ -325,7 +328,7 @@ fn a_paused_screen_exports_what_it_shows() {
     let held = exported(press(&mut app, &f.session, &[c('e'), KeyCode::Enter]));
     assert_eq!(held.total, app.table().unwrap().total.in_use_bytes);
     assert_eq!(held.stacks.len(), 3);
-    press(&mut app, &f.session, &[c(' ')]);
+    press(&mut app, &f.session, &[KeyCode::Esc, c(' ')]);
     assert_eq!(exported(press(&mut app, &f.session, &[c('e'), KeyCode::Enter])).stacks.len(), 4);
 }
 
@@ -333,9 +336,12 @@ fn a_paused_screen_exports_what_it_shows() {
 fn exports_and_notes_are_said_until_the_next_key() {
     let f = fixture();
     let mut app = app(&f.session);
-    app.update(Message::Exported(Ok("a.svg".into())), &f.session);
+    let written = |left_out| Message::Exported(1, Ok(("a.svg".into(), left_out)));
+    app.update(written(Vec::new()), &f.session);
     assert_eq!(app.sentence().as_deref(), Some("written: a.svg"));
-    app.update(Message::Exported(Err("no room".into())), &f.session);
+    app.update(written(vec!["x".into(), "y".into()]), &f.session);
+    assert_eq!(app.sentence().as_deref(), Some("written: a.svg; left out: x; y"));
+    app.update(Message::Exported(1, Err("no room".into())), &f.session);
     assert_eq!(app.sentence().as_deref(), Some("export failed: no room"));
     press(&mut app, &f.session, &[KeyCode::Down]);
     assert_eq!(app.sentence(), None);

@@ -9,7 +9,6 @@ use super::keys::{Action, TimeKey};
 use super::time::{Span, Times};
 use super::{App, Effect, Message, Prompt, Reading, Screen, Typed};
 use crate::export;
-use crate::query::filter::LONGEST;
 use crate::query::{Column, Direction, Grouping, Metric, Order, Sorted, When};
 use crate::session::Session;
 use crate::view::format::{self, Rounding};
@@ -51,7 +50,8 @@ impl App {
             }
             Message::Paste(pasted) => {
                 if let Some(prompt) = &mut self.prompt {
-                    let room = LONGEST.saturating_sub(prompt.input.value().chars().count());
+                    let room = prompt.kind.longest();
+                    let room = room.saturating_sub(prompt.input.value().chars().count());
                     for c in pasted.chars().filter(|c| !c.is_control()).take(room) {
                         prompt.input.handle(InputRequest::InsertChar(c));
                     }
@@ -74,9 +74,8 @@ impl App {
             }
             Message::System(memory) => self.system_is(memory),
             Message::Source(file, text) => self.source_is(&file, text),
-            Message::Proposed(paths) => self.proposed(paths),
-            Message::Exported(Ok(path)) => self.say(format!("written: {}", path.display())),
-            Message::Exported(Err(why)) => self.say(format!("export failed: {why}")),
+            Message::Proposed(to, proposed) => self.proposed(to, proposed),
+            Message::Exported(number, written) => self.exported_is(number, written),
             Message::Note(sentence) => self.say(sentence),
             Message::NotSent(command) => self.not_sent(&command),
             Message::NoAnswer => self.no_answer(session),
@@ -138,6 +137,7 @@ impl App {
             Action::Suspend => return vec![Effect::Suspend],
             Action::Export => return self.open_export(session),
             Action::Write => return self.write_export(),
+            Action::Path => self.type_path(),
             Action::Copy => {
                 if let Some(text) = self.selected_text() {
                     self.say("the row is copied".into());
@@ -462,13 +462,15 @@ impl App {
         match key.code {
             KeyCode::Char('c') if control => return vec![Effect::Quit],
             KeyCode::Char('z') if control => return vec![Effect::Suspend],
+            // It stays until the path is known to be one.
+            KeyCode::Enter if matches!(prompt.kind, Typed::Path(_)) => return self.path_typed(),
             KeyCode::Enter => {
                 let Some(Prompt { input, kind }) = self.prompt.take() else { return Vec::new() };
                 match kind {
                     Typed::Mark => return self.mark(input.value(), session),
                     Typed::Limit => self.set_limit(input.value()),
                     Typed::Filter(before) => self.keep_filter(before, session),
-                    Typed::Find(_) | Typed::Target(_) => {}
+                    Typed::Find(_) | Typed::Target(_) | Typed::Path(_) => {}
                 }
             }
             KeyCode::Esc => {
@@ -481,10 +483,10 @@ impl App {
                     }
                     Typed::Find(before) => self.look_for(&before, session),
                     Typed::Target(before) => self.narrow(&before),
-                    Typed::Mark | Typed::Limit => {}
+                    Typed::Mark | Typed::Limit | Typed::Path(_) => {}
                 }
             }
-            KeyCode::Char(_) if !control && prompt.input.value().chars().count() >= LONGEST => {}
+            KeyCode::Char(_) if !control && prompt.is_full() => {}
             code if self.recall(code, session) => {}
             _ => {
                 let Some(prompt) = &mut self.prompt else { return Vec::new() };

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+
 use super::{Failure, say};
 use crate::ctf::{self, Reader};
 use crate::session::{Damage, Missing};
@@ -130,6 +132,16 @@ fn flushed<T>(
     Ok(done)
 }
 
+/// Gives a file its name, unless another has it by now.
+fn put(file: &Path, name: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    match renameat_with(CWD, file, CWD, name, RenameFlags::NOREPLACE) {
+        // Not all file systems can.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => fs::rename(file, name),
+        put => Ok(put?),
+    }
+}
+
 fn atomically<T>(
     output: &Path,
     work: impl FnOnce(&mut dyn Write) -> io::Result<(bool, T)>,
@@ -143,7 +155,7 @@ fn atomically<T>(
     let written = flushed(&file, work).and_then(|(keep, done)| {
         if keep {
             file.sync_all()?;
-            fs::rename(&beside, &output)?;
+            put(&beside, &output)?;
         }
         Ok((keep, done))
     });

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::export::Export;
 use super::load::load;
 use super::{Failure, say};
-use crate::export::{self, Format, Request, Shown};
+use crate::export::{self, Format, Names, Request, Shown};
 use crate::query::{self, Direction};
 use crate::report::views;
 
@@ -64,7 +64,7 @@ fn write(
             Failure::Usage(format!("cannot write {}: {error}{more}", path.display()))
         }),
         None => {
-            let written = export::write_new(shown, format, Path::new("."), bytes);
+            let written = export::write_new(shown, format, &Names::within(Path::new(".")), bytes);
             let path = written.map_err(Failure::Failed)?;
             say(&format!("written: {}", path.display()));
             Ok(())

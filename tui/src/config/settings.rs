@@ -158,6 +158,19 @@ pub const SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
+    Setting {
+        name: "export-directory",
+        says: "The directory that exports go to unless another is typed; ~ is your home; \"\": the working directory.",
+        one_of: Vec::new,
+        shown: |c| quoted(&c.settings.export_directory),
+        set: |c, v| {
+            let DeValue::String(text) = v else {
+                return Err("must be text with a path in it".into());
+            };
+            text.trim().clone_into(&mut c.settings.export_directory);
+            Ok(())
+        },
+    },
 ];
 
 fn columns() -> Vec<(Column, &'static str)> {

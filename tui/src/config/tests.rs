@@ -67,6 +67,7 @@ fn settings_hold() {
         columns = ["growth", "in-use-bytes", "growth"]
         limit = "2G"
         automatic-marks = 15
+        export-directory = " ~/heap "
         [keys]
         pause = ["v", "Space"]
         toggle-column = "v"
@@ -80,6 +81,7 @@ fn settings_hold() {
     assert_eq!((s.group, s.metric), (Grouping::Crate, Metric::AllocatedBytes));
     assert_eq!(s.columns, [Column::Callsite, Column::Growth, Column::InUseBytes]);
     assert_eq!((s.limit, s.marks_minutes), (Some(2 << 30), 15));
+    assert_eq!(s.export_directory, "~/heap");
     for c in ['v', ' '] {
         assert_eq!(press(&config, c, Place::Callsites), Some(Action::Pause));
     }
@@ -104,6 +106,7 @@ fn a_mistake_costs_its_line_and_is_told_with_what_to_do() {
         ("columns = [\"grow\"]", "columns has a column that must be one of in-use-bytes"),
         ("limit = \"much\"", "limit must be text with a size in it"),
         ("limit = 5", "limit must be text"),
+        ("export-directory = 5", "export-directory must be text"),
         ("automatic-marks = 7", "automatic-marks must be one of 0, 1, 5, 15, 60"),
         ("screen = \"source\"", "screen must be one of callsites, flame"),
         ("sort = \"cum\"", "cum is known of functions alone"),

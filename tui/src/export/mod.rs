@@ -3,14 +3,16 @@
 //! [`svg`] is pure: stacks in, bytes out. The state fills a [`Request`] with what
 //! is on the screen (metric, focus, filter), from the same query, and beside it, where the
 //! screen is a table, what `heaptop report` makes of it: [`Shown`]. [`run`] makes and writes
-//! the file, for the terminal loop. A file is never overwritten.
+//! the file, for the terminal loop, where a [`Destination`] says. A file is never overwritten.
 
+mod destination;
 mod prune;
 mod shown;
 mod svg;
 mod trace;
 
-pub use shown::{Format, Shown, propose, run, write_new};
+pub use destination::{Destination, Names, Proposal, propose};
+pub use shown::{Format, Shown, run, write_new};
 pub use svg::{ExportError, Shape, svg};
 pub use trace::trace;
 

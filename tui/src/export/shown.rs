@@ -1,14 +1,10 @@
 //! What is written of a screen, in which format, and into which file.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::{Request, slug, write};
+use super::{Names, Request, slug, write};
 use crate::cli::escaped;
 use crate::report::{Report, csv, json, text};
-
-/// Most files of one name in a directory: past this an export is refused.
-pub(super) const MOST_NUMBERS: u32 = 9999;
 
 /// What a screen shows, for exports.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,43 +108,28 @@ impl Shown {
     }
 }
 
-/// Where each format would go in `directory`, as things are there now.
-#[must_use]
-pub fn propose(shown: &Shown, directory: &Path) -> Vec<PathBuf> {
-    let free = |format: Format| {
-        let path = |n| directory.join(shown.file_name(format, n));
-        (1..=MOST_NUMBERS).map(path).find(|path| !path.exists()).unwrap_or_else(|| path(1))
-    };
-    shown.formats().into_iter().map(free).collect()
+/// Makes and writes a new file of the first of these names that is free; its path, or a
+/// sentence.
+pub fn run(shown: &Shown, format: Format, names: &Names) -> Result<PathBuf, String> {
+    write_new(shown, format, names, &shown.bytes(format)?)
 }
 
-/// Makes and writes a new file in `directory`; the path, or a sentence.
-pub fn run(shown: &Shown, format: Format, directory: &Path) -> Result<PathBuf, String> {
-    write_new(shown, format, directory, &shown.bytes(format)?)
-}
-
-/// Writes what was made of it into a new file in `directory`; the path, or a sentence.
+/// Writes what was made of it into such a file; its path, or a sentence.
 pub fn write_new(
     shown: &Shown,
     format: Format,
-    directory: &Path,
+    names: &Names,
     bytes: &[u8],
 ) -> Result<PathBuf, String> {
-    for n in 1..=MOST_NUMBERS {
-        let path = directory.join(shown.file_name(format, n));
-        match write(&path, bytes) {
-            Ok(()) => return Ok(path),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(format!("cannot write {}: {e}", path.display())),
-        }
-    }
-    Err(format!("{MOST_NUMBERS} exports of this name are here already: move some away"))
+    names.first((shown, format), |path| write(path, bytes))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::propose;
     use super::super::tests::request;
     use super::*;
+    use std::path::Path;
 
     fn shown() -> Shown {
         Shown { request: request(), table: None, recording: None }
@@ -157,22 +138,26 @@ mod tests {
     #[test]
     fn files_stay_in_the_directory_and_are_never_overwritten() {
         let dir = tempfile::tempdir().unwrap();
-        let first = run(&shown(), Format::Svg, dir.path()).unwrap();
+        let names = Names::within(dir.path());
+        let first = run(&shown(), Format::Svg, &names).unwrap();
         assert_eq!(first, dir.path().join("heaptop-..-or-ders-7-in-use-bytes-1.svg"));
         std::fs::write(&first, "mine").unwrap();
+        let proposed = propose(&shown(), &names).unwrap();
+        assert!(proposed.iter().all(|proposal| proposal.taken.is_none()), "they have numbers");
         assert_eq!(
-            propose(&shown(), dir.path()),
+            proposed.into_iter().map(|proposal| proposal.path).collect::<Vec<_>>(),
             ["2.svg", "1.folded"]
                 .map(|end| dir.path().join(format!("heaptop-..-or-ders-7-in-use-bytes-{end}")))
         );
-        let second = run(&shown(), Format::Svg, dir.path()).unwrap();
+        let second = run(&shown(), Format::Svg, &names).unwrap();
         assert!(second.ends_with("heaptop-..-or-ders-7-in-use-bytes-2.svg"));
         assert_eq!(std::fs::read_to_string(&first).unwrap(), "mine");
     }
 
     #[test]
     fn a_missing_directory_is_a_sentence() {
-        let why = run(&shown(), Format::Svg, Path::new("/nonexistent/place")).unwrap_err();
+        let why = run(&shown(), Format::Svg, &Names::within(Path::new("/nonexistent/place")));
+        let why = why.unwrap_err();
         assert!(why.starts_with("cannot write /nonexistent/place/heaptop-"), "{why}");
     }
 }

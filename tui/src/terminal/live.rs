@@ -2,7 +2,7 @@
 //! The source is a live target, or a file that is read in the background.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -18,10 +18,11 @@ use super::reading::Reading;
 use super::recorder::{News, Recorder};
 use super::silence::Silence;
 use super::{Ended, Order, Outlet, PACE, Ui, run_ui, sources};
+use crate::app::export::Job;
 use crate::app::keys::Action;
 use crate::app::settings::Settings;
 use crate::app::{App, Effect, Message, Options, outcome};
-use crate::export::{self, Format, Shown};
+use crate::export::{self, Format};
 use crate::session::{Connection, Damage, Session};
 use crate::source::demo::Demo;
 use crate::source::discover::Survey;
@@ -282,11 +283,10 @@ impl Live {
             Effect::Quit => return Some(Order::Quit),
             Effect::Suspend => return Some(Order::Suspend),
             Effect::Copy(text) => return Some(Order::Copy(text)),
-            Effect::Export(shown, format) => self.export(shown, format),
-            Effect::Propose(shown) => {
-                let directory = std::env::current_dir().unwrap_or_default();
-                let paths = export::propose(&shown, &directory);
-                self.app.update(Message::Proposed(paths), &self.session);
+            Effect::Export(job) => self.export(job),
+            Effect::Propose(shown, to) => {
+                let proposed = to.names().and_then(|names| export::propose(&shown, &names));
+                self.app.update(Message::Proposed(to, proposed), &self.session);
             }
             Effect::Read(file) => self.read_source(file),
             Effect::Record => {
@@ -332,27 +332,18 @@ impl Live {
         self.pane.map(|(_, since)| since + STILL.max(self.pane_took * SHARE))
     }
 
-    /// Writes an export into the working directory, in the background.
-    fn export(&self, shown: Box<Shown>, format: Format) {
+    /// Writes an export, in the background.
+    fn export(&self, job: Job) {
         let (done, outlet) = (self.done.0.clone(), Arc::clone(&self.outlet));
+        let number = job.number;
         let work = move || {
-            let written = std::env::current_dir()
-                .map_err(|e| format!("the working directory is not to be had: {e}"))
-                .and_then(|directory| written(&shown, format, &directory));
             // Nobody receives once the viewer ends.
-            let _ = done.send(match written {
-                Ok((path, left_out)) if left_out.is_empty() => Message::Exported(Ok(path)),
-                Ok((path, left_out)) => {
-                    let (path, left_out) = (path.display(), left_out.join("; "));
-                    Message::Note(format!("written: {path}; left out: {left_out}"))
-                }
-                Err(why) => Message::Exported(Err(why)),
-            });
+            let _ = done.send(Message::Exported(number, written(&job)));
             outlet.put(Event::Wake);
         };
         let started = std::thread::Builder::new().name("heaptop-export".into()).spawn(work);
         if let Err(error) = started {
-            let _ = self.done.0.send(Message::Exported(Err(error.to_string())));
+            let _ = self.done.0.send(Message::Exported(number, Err(error.to_string())));
             self.outlet.put(Event::Wake);
         }
     }
@@ -429,14 +420,11 @@ impl Live {
 }
 
 /// Writes a new file: its path, and what it could not hold; or a sentence.
-fn written(
-    shown: &Shown,
-    format: Format,
-    directory: &Path,
-) -> Result<(PathBuf, Vec<String>), String> {
-    match format {
-        Format::Ctf => export::trace(shown, directory),
-        format => export::run(shown, format, directory).map(|path| (path, Vec::new())),
+fn written(job: &Job) -> Result<(PathBuf, Vec<String>), String> {
+    let names = job.to.names()?;
+    match job.format {
+        Format::Ctf => export::trace(&job.shown, &names),
+        format => export::run(&job.shown, format, &names).map(|path| (path, Vec::new())),
     }
 }
 

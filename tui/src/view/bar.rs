@@ -21,17 +21,15 @@ pub fn filter_line(app: &App, area: Rect, frame: &mut Frame) {
         held(app, area, frame);
         return;
     };
-    // The end is where one types.
     let (lead, hint) = match kind {
         Typed::Filter(_) => (" / ", "  Enter keeps it, Esc takes it back"),
         Typed::Find(_) | Typed::Target(_) => (" find ", "  Enter keeps it, Esc takes it back"),
         Typed::Limit => (" limit of bytes in use ", "  such as 2G; nothing: none"),
         Typed::Mark => (" mark as ", "  Enter marks this moment, Esc does not"),
+        Typed::Path(_) => (" write to ", "  Enter takes it, Esc does not"),
     };
     let room = width.saturating_sub(lead.len() + 2);
-    let typed = text::clean(typed);
-    let hidden = text::width(&typed).saturating_sub(room);
-    let shown = text::keep_end(&typed, room).into_owned();
+    let (shown, hidden) = text::window(&text::clean(typed), room, cursor);
     let mut line = Line::from(vec![lead.bold(), shown.clone().bold()]);
     let wrong = app.wrong_filter();
     let hint = match wrong {

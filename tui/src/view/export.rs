@@ -26,13 +26,22 @@ pub fn draw(app: &App, menu: &Menu, area: Rect, frame: &mut Frame) {
         list_row(says, at == menu.cursor.index(), line(y, 1), frame);
     }
     let below = formats.len() as u16;
-    let writes = match menu.path() {
-        // Without a key for it nothing is written, and the path is still the right one.
-        Some(path) => match app.key_for(Action::Write) {
-            Some(key) => format!("{key} writes {}", path.display()),
-            None => path.display().to_string(),
-        },
-        None => "where it goes is being found out…".into(),
+    let writes = match (&menu.paths, menu.path()) {
+        (_, Some(proposal)) => {
+            let path = proposal.path.display();
+            let writes = match app.key_for(Action::Write) {
+                _ if menu.writing.is_some() => format!("writing {path}…"),
+                // Without a key for it nothing is written, and the path is still the right one.
+                None => path.to_string(),
+                Some(key) => format!("{key} writes {path}"),
+            };
+            match &proposal.taken {
+                Some(taken) => format!("{writes}: {taken} is there already"),
+                None => writes,
+            }
+        }
+        (Some(Err(why)), None) => app.with_key(why, Action::Path, "chooses another path"),
+        _ => "where it goes is being found out…".into(),
     };
     let room = usize::from(area.width).saturating_sub(1) * 3;
     let writes = text::keep_end(&text::clean(&writes), room).into_owned();

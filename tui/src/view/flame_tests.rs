@@ -3,6 +3,7 @@
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::testing::{drawn, orders, press, run, screen, styles, text};
+use crate::app::export::Job;
 use crate::app::flame::Flame;
 use crate::app::{App, Effect, Message, Screen};
 use crate::session::Session;
@@ -157,18 +158,21 @@ fn the_export_is_what_is_seen() {
     let mut app = run(&f.session, (120, 40), "3jjj⏎m");
     let zoom = selected(&app).to_owned();
     let effects = press(&mut app, &f.session, "e⏎");
-    let [Effect::Propose(_), Effect::Export(shown, _)] = &effects[..] else {
+    let [Effect::Propose(..), Effect::Export(Job { shown, .. })] = &effects[..] else {
         panic!("{effects:?}")
     };
     let request = &shown.request;
     assert!(request.icicle);
+    press(&mut app, &f.session, "⎋");
     assert_eq!(&*request.focus[0].function, zoom);
     assert_eq!(request.total, flame(&app).bars[0].cum);
     assert!(request.stacks.iter().all(|(path, _)| *path[2].function == zoom));
     let svg = String::from_utf8(request.svg().unwrap()).unwrap();
     assert!(svg.contains("in use, objects") && svg.contains(&format!("through {zoom}")));
     let upward = press(&mut app, &f.session, "ie⏎");
-    let [Effect::Propose(_), Effect::Export(shown, _)] = &upward[..] else { panic!("{upward:?}") };
+    let [Effect::Propose(..), Effect::Export(Job { shown, .. })] = &upward[..] else {
+        panic!("{upward:?}")
+    };
     let request = &shown.request;
     assert!(!request.icicle);
 }
@@ -193,14 +197,14 @@ fn growth_is_shown_counted_and_exported() {
     assert!(newcomer.grown.unwrap().grew);
     insta::assert_snapshot!("flame_growth", text(&drawn(&app, size)));
     let effects = press(&mut app, &f.session, "e⏎");
-    let [Effect::Propose(_), Effect::Export(shown, _)] = &effects[..] else {
+    let [Effect::Propose(..), Effect::Export(Job { shown, .. })] = &effects[..] else {
         panic!("{effects:?}")
     };
     let request = &shown.request;
     let svg = String::from_utf8(request.svg().unwrap()).unwrap();
     assert!(svg.contains("red: more than before"), "it says what colours mean");
     // Behind the last metric stands growth.
-    press(&mut app, &f.session, "mmmmmm");
+    press(&mut app, &f.session, "⎋mmmmmm");
     assert!(app.note().unwrap().contains("born since “before”"), "{:?}", app.note());
     let all = &flame(&app).bars;
     assert!(all.iter().any(|bar| &*bar.label.function == "newcomer"));

@@ -251,7 +251,7 @@ proptest! {
                 None if choice == WAYS.len() + 1 => {
                     app.update(key(crossterm::event::KeyCode::Esc), &f.session);
                 }
-                None => _ = app.update(Message::Exported(Err(name.clone())), &f.session),
+                None => _ = app.update(Message::Exported(0, Err(name.clone())), &f.session),
             }
             // Half of the time the state learns of the size.
             if (width + height) % 2 == 0 {

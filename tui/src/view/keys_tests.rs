@@ -15,6 +15,7 @@ use crate::app::source::Text;
 use crate::app::targets::{Candidate, Look};
 use crate::app::{App, Effect, Message, Options, Screen};
 use crate::config;
+use crate::export::Proposal;
 use crate::query::Figures;
 use crate::session::figures::Estimate;
 use crate::session::fixture::Fixture;
@@ -105,6 +106,7 @@ const SETTINGS: &[&str] = &[
     "columns = []",
     "limit = \"1M\"",
     "automatic-marks = 5",
+    "export-directory = \"~/ö\"",
     "nonsense = [",
 ];
 
@@ -246,14 +248,27 @@ fn filter_and_back(app: &mut App, f: &Fixture) -> Result<(), String> {
     Err(format!("{before:?} became {after:?}, paused: {paused}, file: {file:?}"))
 }
 
+/// A line that is typed is left by Esc, whatever it is for.
+fn left(app: &mut App, f: &Fixture) -> Result<(), String> {
+    press(app, f, &[KeyCode::Esc]);
+    app.prompt().map_or(Ok(()), |(kind, ..)| Err(format!("Esc does not leave {kind:?}")))
+}
+
 /// What the terminal loop would answer, or what it would if it failed.
 fn answers(effects: Vec<Effect>, random: &mut Random) -> Vec<Message> {
     let well = random.below(2) == 0;
     let path = || std::path::PathBuf::from(PASTES[4]);
     let answer = |effect| match effect {
-        Effect::Propose(shown) => Some(Message::Proposed(vec![path(); shown.formats().len()])),
-        Effect::Export(..) if well => Some(Message::Exported(Ok(path()))),
-        Effect::Export(..) => Some(Message::Exported(Err("the disk is full".into()))),
+        Effect::Propose(shown, to) if well => {
+            let taken = (random.below(2) == 0).then(|| PASTES[4].to_owned());
+            let proposal = Proposal { path: path(), taken };
+            Some(Message::Proposed(to, Ok(vec![proposal; shown.formats().len()])))
+        }
+        Effect::Propose(_, to) => Some(Message::Proposed(to, Err("there is no directory".into()))),
+        Effect::Export(job) => {
+            let written = if well { Ok((path(), Vec::new())) } else { Err("it is full".into()) };
+            (random.below(8) > 0).then_some(Message::Exported(job.number, written))
+        }
         Effect::Send(command) => (!well).then_some(Message::NotSent(command)),
         Effect::Read(file) if well => {
             let lines = PASTES.iter().map(|line| (*line).to_owned()).collect();
@@ -325,6 +340,12 @@ fn run(seed: u64, until: Instant) {
             app.update(answer, &f.session);
         }
         if let Err(why) = in_range(&app) {
+            panic!("seed {seed}, step {step}: {why}");
+        }
+        if app.prompt().is_some()
+            && random.below(30) == 0
+            && let Err(why) = left(&mut app, &f)
+        {
             panic!("seed {seed}, step {step}: {why}");
         }
         if random.below(100) == 0

@@ -10,6 +10,7 @@ use super::draw;
 use super::testing::{drawn, key, nurseries, orders, press, run, screen, styles, text};
 use super::theme::Theme;
 use crate::app::{App, Message, Options, Screen};
+use crate::export::{Destination, Proposal};
 use crate::query::Column;
 use crate::session::fixture::Fixture;
 use crate::session::{Connection, Input, Session};
@@ -374,7 +375,7 @@ fn a_long_sentence_is_wrapped() {
     let mut app = run(&f.session, size, "");
     let words = "the directory is full and nothing could be written into it: free some room, or start \
                  heaptop in another directory";
-    app.update(Message::Exported(Err(words.into())), &f.session);
+    app.update(Message::Exported(0, Err(words.into())), &f.session);
     let shown = text(&drawn(&app, size));
     assert!(
         shown.contains("export failed: the directory") && shown.contains("another directory"),
@@ -522,11 +523,18 @@ fn the_export_menu() {
     let f = orders();
     for size in [(20, 5), (80, 24)] {
         let mut app = run(&f.session, size, "e");
-        let path = |end: &str| format!("/home/ann/heaptop-orders-api-4711-{end}").into();
+        let path = |end: &str| Proposal {
+            path: format!("/home/ann/heaptop-orders-api-4711-{end}").into(),
+            taken: None,
+        };
         let paths = ["in-use-bytes-1.svg", "in-use-bytes-3.folded"].map(path).into();
-        app.update(Message::Proposed(paths), &f.session);
+        app.update(Message::Proposed(Destination::default(), Ok(paths)), &f.session);
         press(&mut app, &f.session, "↓");
         let name = format!("export_{}x{}", size.0, size.1);
+        insta::assert_snapshot!(name, text(&drawn(&app, size)));
+        // The path is typed, and seen where one types.
+        press(&mut app, &f.session, "p");
+        let name = format!("export_path_{}x{}", size.0, size.1);
         insta::assert_snapshot!(name, text(&drawn(&app, size)));
     }
 }

@@ -75,6 +75,26 @@ pub fn keep_end(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(kept.concat())
 }
 
+/// What is seen of a line that is typed in `columns`, with the column `cursor` in it: also how
+/// many columns are hidden on the left. The end is where one types.
+#[must_use]
+pub fn window(text: &str, columns: usize, cursor: usize) -> (String, usize) {
+    let hidden = width(text).saturating_sub(columns).min(cursor.saturating_sub(columns / 2));
+    if hidden == 0 {
+        return (keep_start(text, columns).into_owned(), 0);
+    }
+    let mut passed = 0;
+    let rest = text.graphemes(true).skip_while(|grapheme| {
+        let skipped = passed <= hidden;
+        passed += if skipped { width(grapheme) } else { 0 };
+        skipped
+    });
+    let rest: String = rest.collect();
+    // Half a wide character is none.
+    let gap = " ".repeat(passed.saturating_sub(hidden + 1));
+    (keep_start(&format!("{CUT}{gap}{rest}"), columns).into_owned(), hidden)
+}
+
 /// A path in at most `columns`: its file tells most, directories are cut whole.
 #[must_use]
 pub fn keep_path(path: &str, columns: usize) -> Cow<'_, str> {

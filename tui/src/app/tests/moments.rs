@@ -31,7 +31,7 @@ fn all_screens_show_the_moment_of_the_cursor() {
     let export = press(&mut app, &f.session, &[c('e'), KeyCode::Enter]);
     assert_eq!(exported(export).total, exactly(600.0));
     // Time passes, and it stays.
-    press(&mut app, &f.session, &[KeyCode::Esc, c('\\')]);
+    press(&mut app, &f.session, &[KeyCode::Esc, KeyCode::Esc, c('\\')]);
     assert_eq!(in_use(&app), exactly(1000.0));
 }
 

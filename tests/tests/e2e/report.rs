@@ -18,6 +18,16 @@ fn succeeds(demo: &Target, args: &[&str]) -> String {
     ended.stdout
 }
 
+/// The row of the leak in a report as JSON.
+fn leak_in(json: &str) -> serde_json::Value {
+    let json: serde_json::Value = serde_json::from_str(json).expect("it is JSON");
+    let rows = json["rows"].as_array().expect("there are rows");
+    let is = |row: &&serde_json::Value| {
+        row["function"].as_str().is_some_and(|f| f.ends_with("forget_session"))
+    };
+    rows.iter().find(is).expect("the leak has a row, with its name").clone()
+}
+
 #[test]
 fn a_report_of_a_running_target_is_exact_where_all_is_sampled() {
     let mut demo = demo::start_with(&["--leak", "1048576"], &[("HEAPTOP_INTERVAL", "1")]);
@@ -26,12 +36,7 @@ fn a_report_of_a_running_target_is_exact_where_all_is_sampled() {
     let before = Truths::ask(&mut demo);
     let json = succeeds(&demo, &["report", &pid, "--format", "json"]);
     let after = Truths::ask(&mut demo);
-    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
-    let rows = json["rows"].as_array().expect("there are rows");
-    let leak = rows
-        .iter()
-        .find(|row| row["function"].as_str().is_some_and(|f| f.ends_with("forget_session")))
-        .expect("the leak has a row, with its name");
+    let leak = leak_in(&json);
     let allocated = &leak["allocated_bytes"];
     assert!(allocated["samples"].is_null(), "nothing was left to chance: {allocated}");
     let (least, most) = (
@@ -67,12 +72,7 @@ fn what_is_not_tracked_is_not_told() {
         let before = Truths::ask(&mut demo);
         let json = succeeds(&demo, &["report", &pid, "--format", "json"]);
         let after = Truths::ask(&mut demo);
-        let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
-        let rows = json["rows"].as_array().expect("there are rows");
-        let leak = rows
-            .iter()
-            .find(|row| row["function"].as_str().is_some_and(|f| f.ends_with("forget_session")))
-            .expect("the leak has a row");
+        let leak = leak_in(&json);
         let value = |of: &str| leak[of]["value"].as_f64();
         let (before, after) = (&before["forget_session"], &after["forget_session"]);
         // Of what lives the blocks of the running cycle are missing, if anything is.

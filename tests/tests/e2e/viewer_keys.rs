@@ -69,8 +69,12 @@ fn before(action: Action, place: Place) -> &'static str {
     match (action, place) {
         (Action::Down | Action::Last | Action::PageDown, _) => "g",
         (Action::Up | Action::First | Action::PageUp, _) => "G",
-        (Action::Time(TimeKey::Now | TimeKey::Begin | TimeKey::End | TimeKey::Later), _)
-        | (Action::Time(TimeKey::MuchLater), _) => ",,",
+        (
+            Action::Time(
+                TimeKey::Now | TimeKey::Begin | TimeKey::End | TimeKey::Later | TimeKey::MuchLater,
+            ),
+            _,
+        ) => ",,",
         (Action::Time(TimeKey::Play), _) => ",,,",
         (Action::Back, Place::Flame) => "jj\r",
         (Action::Drill, Place::Callers | Place::Flame) => "j",

@@ -384,6 +384,8 @@ const UNCHOSEN: &[Place] = places![THREADS, LOG];
 const GROWING: &[Place] = places![SITES, LEAKS];
 /// What lies below callers and has nothing to come back to.
 const LOWEST: &[Place] = places![ROWS, THREADS, LEAKS];
+/// What lies above others.
+const UPPER: &[Place] = places![TREE, CLOSELY];
 /// Where rows have columns to sort by.
 const SORTED: &[Place] = places![SITES, SURVIVORS, THREADS, LEAKS];
 /// Where one metric is counted.
@@ -415,8 +417,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [Code(Enter)] "Enter" "callers" SOURCE Drill "who calls what is at the selected line";
     [Code(Enter)] "Enter" "zoom" FLAME Drill "give the selected frame all the width; once more: zoom out";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "zoom out" FLAME Back "zoom out, or take the filter away";
-    [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" TREE Back "back to where you came from";
-    [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" CLOSELY Back "back to where you came from";
+    [Code(Esc), Code(Backspace)] "Esc, Backspace" "back" UPPER Back "back to where you came from";
     [Code(Esc), Code(Backspace)] "Esc, Backspace" "" LOWEST Back "leave the class, or take the filter away";
     [Code(Esc), Code(Backspace), Code(Enter), char('c')] "Esc, Backspace, Enter, c" "back" COLUMNS Columns "close the chooser of columns";
     [char(' ')] "Space" "show or hide" COLUMNS ToggleColumn "show the selected column, or hide it";

@@ -171,15 +171,25 @@ impl App {
         open
     }
 
-    /// To a screen that has a number.
-    pub(super) fn go_to(&mut self, place: Place, session: &Session) {
+    /// Closes what lies above the screens that have a number. Without a target there are none
+    /// to go to, and that is said.
+    fn close_above(&mut self) -> bool {
         self.close_help();
         if self.unattached {
-            return self.say("choose a target first".into());
+            self.say("choose a target first".into());
+            return false;
         }
         self.close_columns();
         self.close_export();
         self.close_targets();
+        true
+    }
+
+    /// To a screen that has a number.
+    pub(super) fn go_to(&mut self, place: Place, session: &Session) {
+        if !self.close_above() {
+            return;
+        }
         if place == Place::Callers {
             return self.go_to_callers(session);
         }
@@ -200,13 +210,9 @@ impl App {
 
     /// To the next of the screens that have a number, or to the one before.
     pub(super) fn go_along(&mut self, forward: bool, session: &Session) {
-        self.close_help();
-        if self.unattached {
-            return self.say("choose a target first".into());
+        if !self.close_above() {
+            return;
         }
-        self.close_columns();
-        self.close_export();
-        self.close_targets();
         let from = self.screen().place();
         let at = TABS.iter().position(|tab| tab.place == from).unwrap_or(0);
         let step = if forward { 1 } else { TABS.len() - 1 };

@@ -294,21 +294,8 @@ impl App {
 mod tests {
     use super::*;
     use crate::app::Message;
-    use crate::app::testing::press;
+    use crate::app::testing::{press, target};
     use crate::session::fixture::Fixture;
-
-    fn target(pid: u32, parent: Option<u32>, name: &str) -> Candidate {
-        Candidate {
-            pid,
-            parent,
-            name: name.into(),
-            kind: "linked",
-            socket: format!("/s/{pid}.sock").into(),
-            interval_bytes: Some(512 << 10),
-            in_use: Estimate::Unknown,
-            uptime_ns: 0,
-        }
-    }
 
     fn names(targets: &[Candidate], filter: &str) -> Vec<String> {
         arranged(targets, filter)

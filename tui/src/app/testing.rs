@@ -2,8 +2,10 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use super::targets::Candidate;
 use super::{App, Effect, Message, Options};
 use crate::session::Session;
+use crate::session::figures::Estimate;
 use crate::session::fixture::Fixture;
 use crate::view::theme::Theme;
 
@@ -37,4 +39,18 @@ pub(crate) fn press(app: &mut App, session: &Session, keys: &str) -> Vec<Effect>
         c => KeyCode::Char(c),
     };
     keys.chars().flat_map(|c| app.update(key(code(c)), session)).collect()
+}
+
+/// A target that can be attached to.
+pub(crate) fn target(pid: u32, parent: Option<u32>, name: &str) -> Candidate {
+    Candidate {
+        pid,
+        parent,
+        name: name.into(),
+        kind: "linked",
+        socket: format!("/s/{pid}.sock").into(),
+        interval_bytes: Some(512 << 10),
+        in_use: Estimate::Unknown,
+        uptime_ns: 0,
+    }
 }

@@ -4,7 +4,6 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use heaptop_protocol::callstack::Module;
 use heaptop_protocol::message::FromAgent;
 
 use super::Failure;
@@ -95,9 +94,7 @@ fn attach(socket: &Path) -> Result<Session, Failure> {
         session.apply(event.into());
         let frames = session.take_wanted_frames();
         if !frames.is_empty() {
-            unnamed += frames.len();
-            let modules: Vec<Module> = session.modules().values().cloned().collect();
-            symbols.want(link.target().pid, &modules, frames);
+            unnamed += symbols.want_of(link.target().pid, session.modules(), frames);
         }
     }
     Ok(session)

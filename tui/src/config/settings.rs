@@ -4,6 +4,7 @@
 use toml::de::DeValue;
 
 use super::{Coloured, Config, names};
+use crate::app::keys::Place;
 use crate::app::leaks::PERIODS;
 use crate::app::settings::Settings;
 use crate::query::{Column, Grouping};
@@ -31,29 +32,47 @@ pub const SORT: &str = "sort";
 /// is slower seems to stand.
 const REFRESH_MS: std::ops::RangeInclusive<u64> = 50..=10_000;
 
+/// A setting that is true or false.
+macro_rules! flag {
+    ($name:expr, $says:literal, $($field:ident).+) => {
+        Setting {
+            name: $name,
+            says: $says,
+            one_of: Vec::new,
+            shown: |c| c.$($field).+.to_string(),
+            set: |c, v| truth(v).map(|truth| c.$($field).+ = truth),
+        }
+    };
+}
+
+/// A setting that is one of some values, each with its name.
+macro_rules! choice {
+    ($name:expr, $says:literal, $known:expr, $($field:ident).+) => {
+        Setting {
+            name: $name,
+            says: $says,
+            one_of: || $known.iter().map(|(_, name)| name.to_string()).collect(),
+            shown: |c| {
+                let known = $known;
+                let name = known.iter().find(|(value, _)| *value == c.$($field).+);
+                name.map_or_else(String::new, |(_, name)| quoted(name))
+            },
+            set: |c, v| one_of(v, &$known).map(|value| c.$($field).+ = value),
+        }
+    };
+}
+
 /// All of them, in the order in which they are printed.
 pub const SETTINGS: &[Setting] = &[
-    Setting {
-        name: "theme",
-        says: "Which colours; --theme says otherwise.",
-        one_of: || value_names::<Palette>(),
-        shown: |c| quoted(value_name(&c.palette)),
-        set: |c, v| value(v).map(|palette| c.palette = palette),
+    choice! {
+        "theme", "Which colours; --theme says otherwise.",
+        variants::<Palette>(), palette
     },
-    Setting {
-        name: "color",
-        says: "Whether there are colours; --color says otherwise. auto: on a terminal, unless NO_COLOR is set.",
-        one_of: || value_names::<Coloured>(),
-        shown: |c| quoted(value_name(&c.color)),
-        set: |c, v| value(v).map(|color| c.color = color),
+    choice! {
+        "color", "Whether there are colours; --color says otherwise. auto: on a terminal, unless NO_COLOR is set.",
+        variants::<Coloured>(), color
     },
-    Setting {
-        name: "ascii",
-        says: "Draw with ASCII characters alone, as --ascii does.",
-        one_of: Vec::new,
-        shown: |c| c.ascii.to_string(),
-        set: |c, v| truth(v).map(|ascii| c.ascii = ascii),
-    },
+    flag! { "ascii", "Draw with ASCII characters alone, as --ascii does.", ascii },
     Setting {
         name: "refresh",
         says: "Milliseconds between two drawings of what the target sends, from 50 to 10000. Keys are answered at once.",
@@ -69,49 +88,22 @@ pub const SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
-    Setting {
-        name: "screen",
-        says: "The first screen.",
-        one_of: || Settings::SCREENS.iter().map(|place| place.name().to_owned()).collect(),
-        shown: |c| quoted(c.settings.screen.name()),
-        set: |c, v| {
-            let known = Settings::SCREENS.map(|place| (place, place.name()));
-            one_of(v, &known).map(|screen| c.settings.screen = screen)
-        },
+    choice! {
+        "screen", "The first screen.",
+        named(&Settings::SCREENS, Place::name), settings.screen
     },
-    Setting {
-        name: SORT,
-        says: "The column that callsites are sorted by.",
-        one_of: || Column::ALL.iter().map(|&column| names::column(column).to_owned()).collect(),
-        shown: |c| quoted(names::column(c.settings.sort)),
-        set: |c, v| one_of(v, &columns()).map(|sort| c.settings.sort = sort),
+    choice! {
+        SORT, "The column that callsites are sorted by.",
+        named(&Column::ALL, names::column), settings.sort
     },
-    Setting {
-        name: "descending",
-        says: "The largest first; of names, from Z on.",
-        one_of: Vec::new,
-        shown: |c| c.settings.descending.to_string(),
-        set: |c, v| truth(v).map(|descending| c.settings.descending = descending),
+    flag! { "descending", "The largest first; of names, from Z on.", settings.descending },
+    choice! {
+        "group", "What a row of the callsites is.",
+        named(&Grouping::ALL, names::grouping), settings.group
     },
-    Setting {
-        name: "group",
-        says: "What a row of the callsites is.",
-        one_of: || Grouping::ALL.iter().map(|&group| names::grouping(group).to_owned()).collect(),
-        shown: |c| quoted(names::grouping(c.settings.group)),
-        set: |c, v| {
-            let known = Grouping::ALL.map(|group| (group, names::grouping(group)));
-            one_of(v, &known).map(|group| c.settings.group = group)
-        },
-    },
-    Setting {
-        name: "metric",
-        says: "What trees, flamegraphs and exports count.",
-        one_of: || names::METRICS.iter().map(|(_, name)| (*name).to_owned()).collect(),
-        shown: |c| {
-            let is = |(metric, _): &&_| *metric == c.settings.metric;
-            quoted(names::METRICS.iter().find(is).map_or("", |(_, name)| name))
-        },
-        set: |c, v| one_of(v, &names::METRICS).map(|metric| c.settings.metric = metric),
+    choice! {
+        "metric", "What trees, flamegraphs and exports count.",
+        names::METRICS, settings.metric
     },
     Setting {
         name: "columns",
@@ -124,12 +116,9 @@ pub const SETTINGS: &[Setting] = &[
         },
         set: set_columns,
     },
-    Setting {
-        name: "details-pane",
-        says: "Show the details of the selected row beside the rows, on terminals of 160 columns or more.",
-        one_of: Vec::new,
-        shown: |c| c.settings.pane.to_string(),
-        set: |c, v| truth(v).map(|pane| c.settings.pane = pane),
+    flag! {
+        "details-pane", "Show the details of the selected row beside the rows, on terminals of 160 columns or more.",
+        settings.pane
     },
     Setting {
         name: "limit",
@@ -173,13 +162,20 @@ pub const SETTINGS: &[Setting] = &[
     },
 ];
 
-fn columns() -> Vec<(Column, &'static str)> {
-    Column::ALL.iter().map(|&column| (column, names::column(column))).collect()
+/// Values with their names.
+fn named<T: Copy>(values: &[T], name: impl Fn(T) -> &'static str) -> Vec<(T, &'static str)> {
+    values.iter().map(|&value| (value, name(value))).collect()
+}
+
+/// The same of what the command line takes too.
+fn variants<T: ValueEnum + Copy>() -> Vec<(T, String)> {
+    let name = |value: &T| Some((*value, value.to_possible_value()?.get_name().to_owned()));
+    T::value_variants().iter().filter_map(name).collect()
 }
 
 /// Those that can be chosen: names of rows are always there.
 fn chosen() -> impl Iterator<Item = (Column, &'static str)> {
-    columns().into_iter().filter(|(column, _)| *column != Column::Callsite)
+    named(&Column::ALL, names::column).into_iter().filter(|(column, _)| *column != Column::Callsite)
 }
 
 fn set_columns(config: &mut Config, value: &DeValue<'_>) -> Result<(), String> {
@@ -199,31 +195,15 @@ fn set_columns(config: &mut Config, value: &DeValue<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn one_of<T: Copy>(value: &DeValue<'_>, known: &[(T, &str)]) -> Result<T, String> {
+fn one_of<T: Copy>(value: &DeValue<'_>, known: &[(T, impl AsRef<str>)]) -> Result<T, String> {
     let found = match value {
-        DeValue::String(text) => known.iter().find(|(_, name)| name == text),
+        DeValue::String(text) => known.iter().find(|(_, name)| name.as_ref() == text),
         _ => None,
     };
     found.map(|(value, _)| *value).ok_or_else(|| {
-        let names: Vec<&str> = known.iter().map(|(_, name)| *name).collect();
+        let names: Vec<&str> = known.iter().map(|(_, name)| name.as_ref()).collect();
         format!("must be one of {}", names.join(", "))
     })
-}
-
-fn value<T: ValueEnum>(value: &DeValue<'_>) -> Result<T, String> {
-    let found = match value {
-        DeValue::String(text) => T::from_str(text, false).ok(),
-        _ => None,
-    };
-    found.ok_or_else(|| format!("must be one of {}", value_names::<T>().join(", ")))
-}
-
-fn value_name<T: ValueEnum>(value: &T) -> String {
-    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-}
-
-fn value_names<T: ValueEnum>() -> Vec<String> {
-    T::value_variants().iter().map(value_name).collect()
 }
 
 fn truth(value: &DeValue<'_>) -> Result<bool, String> {

@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use heaptop_protocol::callstack::Module;
 use heaptop_protocol::message::{FromAgent, WantSnapshot};
 
 use crate::session::{Input, Session};
@@ -51,9 +50,7 @@ pub(super) fn session(socket: &Path, patience: Duration) -> Result<Session, Stri
         }
         let frames = session.take_wanted_frames();
         if !frames.is_empty() {
-            unnamed += frames.len();
-            let modules: Vec<Module> = session.modules().values().cloned().collect();
-            symbols.want(link.target().pid, &modules, frames);
+            unnamed += symbols.want_of(link.target().pid, session.modules(), frames);
         }
     }
     Ok(session)

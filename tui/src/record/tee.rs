@@ -72,11 +72,7 @@ impl Wanted {
         let new = stack.frames.iter().copied().filter(|frame| self.asked.insert(*frame));
         let frames: Vec<Frame> = new.take(room).collect();
         if !frames.is_empty() {
-            let concerned: FxHashSet<_> = frames.iter().map(|f| f.module).collect();
-            let modules: Vec<Module> =
-                concerned.iter().filter_map(|id| self.modules.get(id)).cloned().collect();
-            self.awaited += frames.len();
-            symbols.want(pid, &modules, frames);
+            self.awaited += symbols.want_of(pid, &self.modules, frames);
         }
     }
 

@@ -160,6 +160,22 @@ impl Symbolizer {
             self.queue.more.notify_one();
         }
     }
+
+    /// The same of frames in modules that are known by their numbers; how many names that are.
+    #[must_use]
+    pub fn want_of(
+        &self,
+        pid: u32,
+        known: &FxHashMap<ModuleId, Module>,
+        frames: Vec<Frame>,
+    ) -> usize {
+        let count = frames.len();
+        let concerned: FxHashSet<_> = frames.iter().map(|frame| frame.module).collect();
+        let modules: Vec<Module> =
+            concerned.iter().filter_map(|id| known.get(id)).cloned().collect();
+        self.want(pid, &modules, frames);
+        count
+    }
 }
 
 impl Drop for Symbolizer {

@@ -10,8 +10,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use crossterm::event::Event as Input;
-use heaptop_protocol::callstack::Module;
-use rustc_hash::FxHashSet;
 
 use super::choosing::{self, Choosing, Opened};
 use super::reading::Reading;
@@ -371,15 +369,12 @@ impl Live {
     /// Asks for the names of frames that are new. A file brings its own.
     fn want_names(&mut self) {
         let frames = self.session.take_wanted_frames();
-        let Feed::Target { link, symbols, .. } = &self.feed else { return };
-        if frames.is_empty() {
-            return;
+        if let Feed::Target { link, symbols, .. } = &self.feed
+            && !frames.is_empty()
+        {
+            // They come when they come.
+            let _ = symbols.want_of(link.target().pid, self.session.modules(), frames);
         }
-        let concerned: FxHashSet<_> = frames.iter().map(|frame| frame.module).collect();
-        let known = self.session.modules();
-        let modules: Vec<Module> =
-            concerned.iter().filter_map(|id| known.get(id)).cloned().collect();
-        symbols.want(link.target().pid, &modules, frames);
     }
 
     /// What the system knows of the target's memory, once a second while somebody looks.

@@ -147,25 +147,25 @@ pub fn lifetime(lifetime: &Lifetime) -> Figure {
         Lifetime::Median { low_ns: bound, high_ns, .. } if bound < 1.0 && !high_ns.is_finite() => {
             Figure::unknown()
         }
-        Lifetime::Beyond { ns, samples } => Figure {
-            value: format!("> {}", duration(ns, 2, Rounding::Down)),
-            interval: String::new(),
-            dim: samples < FEW,
-        },
-        Lifetime::Median { low_ns, high_ns, samples, .. } if !high_ns.is_finite() => Figure {
-            value: format!("≥ {}", duration(low_ns, 2, Rounding::Down)),
-            interval: String::new(),
-            dim: samples < FEW,
-        },
-        Lifetime::Median { ns, low_ns, high_ns, samples } => {
-            let half = relative_half(ns, low_ns, high_ns);
-            Figure {
-                value: duration(ns, digits_for(half).min(2), Rounding::Nearest),
-                interval: plus_minus(half),
-                dim: samples < FEW,
-            }
+        Lifetime::Beyond { ns, samples } => longer('>', ns, samples),
+        Lifetime::Median { low_ns, high_ns, samples, .. } if !high_ns.is_finite() => {
+            longer('≥', low_ns, samples)
         }
+        Lifetime::Median { ns, low_ns, high_ns, samples } => lasted(ns, low_ns, high_ns, samples),
     }
+}
+
+/// A time that is known from below.
+fn longer(sign: char, ns: f64, samples: u64) -> Figure {
+    let value = format!("{sign} {}", duration(ns, 2, Rounding::Down));
+    Figure { value, interval: String::new(), dim: samples < FEW }
+}
+
+/// A time with its interval.
+fn lasted(ns: f64, low_ns: f64, high_ns: f64, samples: u64) -> Figure {
+    let half = relative_half(ns, low_ns, high_ns);
+    let value = duration(ns, digits_for(half).min(2), Rounding::Nearest);
+    Figure { value, interval: plus_minus(half), dim: samples < FEW }
 }
 
 /// A mean life: above what is known for sure while somebody lives.
@@ -175,19 +175,8 @@ pub fn mean_life(mean: &Followed) -> Figure {
         Followed::Unknown => Figure::unknown(),
         // A bound of nothing says nothing.
         Followed::Bounds { low, .. } if low < 1.0 => Figure::unknown(),
-        Followed::Bounds { low, samples, .. } => Figure {
-            value: format!("> {}", duration(low, 2, Rounding::Down)),
-            interval: String::new(),
-            dim: samples < FEW,
-        },
-        Followed::Interval { value, low, high, samples } => {
-            let half = relative_half(value, low, high);
-            Figure {
-                value: duration(value, digits_for(half).min(2), Rounding::Nearest),
-                interval: plus_minus(half),
-                dim: samples < FEW,
-            }
-        }
+        Followed::Bounds { low, samples, .. } => longer('>', low, samples),
+        Followed::Interval { value, low, high, samples } => lasted(value, low, high, samples),
     }
 }
 

@@ -12,12 +12,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use super::testing::{drawn, orders};
 use super::theme::{Depth, Theme};
 use crate::app::source::Text;
-use crate::app::targets::{Candidate, Look};
+use crate::app::targets::Look;
+use crate::app::testing::target;
 use crate::app::{App, Effect, Message, Options, Screen};
 use crate::config;
 use crate::export::Proposal;
 use crate::query::Figures;
-use crate::session::figures::Estimate;
 use crate::session::fixture::Fixture;
 use crate::session::{Connection, Damage, Input, Missing};
 use heaptop_protocol::message::{Dropped, Losses, Mark, Phase, Sampling};
@@ -142,16 +142,7 @@ fn mouse(random: &mut Random) -> Message {
 
 /// What a look for targets finds.
 fn targets(random: &mut Random) -> Look {
-    let target = |pid: u32, parent| Candidate {
-        pid,
-        parent: Some(parent),
-        name: format!("orders-{pid}"),
-        kind: "linked",
-        socket: format!("/s/{pid}.sock").into(),
-        interval_bytes: None,
-        in_use: Estimate::Unknown,
-        uptime_ns: 0,
-    };
+    let target = |pid: u32, parent| target(pid, Some(parent), &format!("orders-{pid}"));
     let pids: Vec<u32> = (1..40).filter(|_| random.below(4) == 0).collect();
     let targets = pids.iter().map(|&pid| target(pid, random.below(40) as u32)).collect();
     Look { targets, trouble: (random.below(3) == 0).then(|| "no heaptop".into()) }

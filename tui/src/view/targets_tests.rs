@@ -4,6 +4,7 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::testing::{drawn, press, text};
 use crate::app::targets::{Candidate, Look};
+use crate::app::testing;
 use crate::app::{App, Effect, Message, Options};
 use crate::session::Session;
 use crate::session::figures::Estimate;
@@ -11,14 +12,9 @@ use crate::session::figures::Estimate;
 fn target(pid: u32, parent: Option<u32>, name: &str, mib: f64) -> Candidate {
     let value = mib * 1_048_576.0;
     Candidate {
-        pid,
-        parent,
-        name: name.into(),
-        kind: "linked",
-        socket: format!("/s/{pid}.sock").into(),
-        interval_bytes: Some(512 << 10),
         in_use: Estimate::Interval { value, low: value * 0.9, high: value * 1.1, samples: 90 },
         uptime_ns: u64::from(pid) * 7_000_000_000,
+        ..testing::target(pid, parent, name)
     }
 }
 

@@ -79,14 +79,9 @@ impl Finder {
         let known = |f: &Frame| self.modules.get(&f.module).is_some_and(|m| !m.build_id.is_empty());
         let new = stack.frames.iter().copied().filter(known);
         let frames: Vec<Frame> = new.filter(|f| self.asked.insert(*f)).take(room).collect();
-        if frames.is_empty() {
-            return;
+        if !frames.is_empty() {
+            self.awaited += self.symbols.want_of(NOBODY, &self.modules, frames);
         }
-        let concerned: FxHashSet<_> = frames.iter().map(|f| f.module).collect();
-        let modules: Vec<Module> =
-            concerned.iter().filter_map(|id| self.modules.get(id)).cloned().collect();
-        self.awaited += frames.len();
-        self.symbols.want(NOBODY, &modules, frames);
     }
 
     /// Names that were found by now.

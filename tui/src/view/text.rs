@@ -271,6 +271,24 @@ mod tests {
     }
 
     #[test]
+    fn a_line_that_is_typed_is_seen_around_its_cursor() {
+        let at = |text, columns, cursor| window(text, columns, cursor);
+        assert_eq!(at("/home/ann", 9, 9), ("/home/ann".into(), 0));
+        assert_eq!(at("/home/ann", 6, 9), ("…e/ann".into(), 3), "the end is where one types");
+        assert_eq!(at("/home/ann", 6, 0), ("/home…".into(), 0));
+        assert_eq!(at("/home/ann", 6, 4), ("…ome/…".into(), 1));
+        // Half of the wide one is hidden.
+        assert_eq!(at("a名bcdefg", 6, 4), ("… bcd…".into(), 1));
+        for (text, columns) in [("/höme/名名/x", 5), ("名名名名", 3), ("abc", 0), ("", 4)] {
+            for cursor in 0..=width(text) {
+                let (shown, hidden) = at(text, columns, cursor);
+                assert!(width(&shown) <= columns, "{shown}");
+                assert!((hidden..=hidden + columns).contains(&cursor), "{text} {cursor}");
+            }
+        }
+    }
+
+    #[test]
     fn cuts_count_columns_not_characters() {
         assert_eq!(width("名前"), 4);
         assert_eq!(keep_start("名前名前", 6), "名前…");

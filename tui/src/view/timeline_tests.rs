@@ -145,3 +145,19 @@ fn a_callsite_of_the_legend_has_callers() {
     press(&mut app, &f.session, "⎋");
     assert!(text(&drawn(&app, (80, 24))).contains("in use since the start"), "back");
 }
+
+#[test]
+fn the_title_says_that_it_plays_and_how_to_stop() {
+    let f = service();
+    for size in [(80, 24), (120, 40)] {
+        for screen in ["1", "3", "4", "7"] {
+            let mut app = run(&f.session, size, &format!("{screen},p"));
+            let title = |app: &App| text(&drawn(app, size)).lines().next().unwrap().to_owned();
+            let playing = title(&app);
+            assert!(playing.contains(" PLAYING ") && playing.contains("· p stops "), "{playing}");
+            press(&mut app, &f.session, "p");
+            let stopped = title(&app);
+            assert!(!stopped.contains("PLAYING") && stopped.contains("· \\ live "), "{stopped}");
+        }
+    }
+}

@@ -185,15 +185,15 @@ impl<'a> Numbers<'a> {
         self.growth.as_ref()?.group_growth(group)
     }
 
-    /// By group, whether it grew with evidence.
-    pub fn grew(&self) -> &[bool] {
-        self.growth.as_ref().map_or(&[], |growth| growth.grew())
+    /// By group, whether evidence of its growth holds among all of them.
+    pub fn holding(&self) -> &[bool] {
+        self.growth.as_ref().map_or(&[], |growth| growth.holding())
     }
 
     /// By class of groups put together, the same.
-    pub fn grew_together(&self, partition: &Arc<Partition>) -> Arc<Vec<bool>> {
+    pub fn holding_together(&self, partition: &Arc<Partition>) -> Arc<Vec<bool>> {
         let grown = self.growth.as_ref();
-        grown.map_or_else(Arc::default, |growth| growth.grew_together(partition))
+        grown.map_or_else(Arc::default, |growth| growth.holding_together(partition))
     }
 
     /// How both ends of the range of growth were sampled.

@@ -189,20 +189,18 @@ impl<'a> Callsites<'a> {
 
     /// Which rows grew with evidence: of all rows that there are, shown or not.
     fn mark_grown(&self, picked: &[u32], sums: &mut [Sums]) {
-        if self.numbers.growth_sight().is_none() {
-            return;
-        }
-        if self.rows.are_groups() || self.question.group.together().is_none() {
-            let grew = self.numbers.grew();
-            for (row, sums) in picked.iter().zip(sums) {
-                sums.grew = grew.get(*row as usize).is_some_and(|grew| *grew);
-            }
-            return;
-        }
-        let Some(partition) = self.rows.partition() else { return };
-        let grew = self.numbers.grew_together(partition);
+        let Some(sight) = self.numbers.growth_sight() else { return };
+        let together;
+        let holding = if self.rows.are_groups() || self.question.group.together().is_none() {
+            self.numbers.holding()
+        } else {
+            let Some(partition) = self.rows.partition() else { return };
+            together = self.numbers.holding_together(partition);
+            &together[..]
+        };
         for (row, sums) in picked.iter().zip(sums) {
-            sums.grew = grew.get(*row as usize).is_some_and(|grew| *grew);
+            let holds = holding.get(*row as usize).is_some_and(|holds| *holds);
+            sums.grew = holds && family::is_seen(&sums.gained, &sums.lost, sight);
         }
     }
 

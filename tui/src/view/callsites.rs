@@ -217,9 +217,9 @@ fn heading(app: &App, name: u16, columns: &[(&Spec, Placed)], area: Rect, frame:
 }
 
 fn cells(figures: &Figures, columns: &[(&Spec, Placed)], line: &mut Line<'static>) {
+    let mut cells = layout::Cells::behind(line);
     for (spec, placed) in columns {
-        layout::pad_to(line, placed.x);
-        line.push_span(match spec.cell {
+        let cell = match spec.cell {
             Cell::Figure(make) => {
                 let figure = make(figures);
                 let text = layout::figure(&figure, placed.fields);
@@ -229,7 +229,8 @@ fn cells(figures: &Figures, columns: &[(&Spec, Placed)], line: &mut Line<'static
             Cell::Curve(values) => {
                 Span::raw(spark::line(values(figures), usize::from(placed.width())))
             }
-        });
+        };
+        cells.put(placed.x, cell);
     }
 }
 

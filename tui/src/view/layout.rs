@@ -11,7 +11,7 @@
 use ratatui::text::{Line, Span};
 
 use super::format::Figure;
-use super::text;
+use super::{paint, text};
 
 /// Columns of the marker of the selected row.
 pub const MARKER: u16 = 1;
@@ -136,12 +136,14 @@ pub fn figure(figure: &Figure, fields: Fields) -> String {
     }
     // A long interval takes its room from the value, which is then short; if that is not, it
     // has no decimals: it is rounded up.
-    let room = usize::from(fields.width()).saturating_sub(text::width(&figure.value) + 1);
-    let shorter = whole(&figure.interval).filter(|_| text::width(&figure.interval) > room);
-    let figure = &Figure { interval: shorter.unwrap_or(figure.interval.clone()), ..figure.clone() };
-    let longer = text::width(&figure.interval).saturating_sub(usize::from(fields.1));
-    let value = text::right(&figure.value, usize::from(fields.0).saturating_sub(longer));
-    format!("{value} {}", figure.interval)
+    let taken = text::width(&figure.value);
+    let room = usize::from(fields.width()).saturating_sub(taken + 1);
+    let too_long = text::width(&figure.interval) > room;
+    let shorter = if too_long { whole(&figure.interval) } else { None };
+    let interval = shorter.as_ref().unwrap_or(&figure.interval);
+    let longer = text::width(interval).saturating_sub(usize::from(fields.1));
+    let missing = usize::from(fields.0).saturating_sub(longer + taken);
+    format!("{:missing$}{} {interval}", "", figure.value)
 }
 
 /// `> 4.2 min` as `> 4 min`: what something is above may be told less exactly.
@@ -162,8 +164,30 @@ fn whole(interval: &str) -> Option<String> {
 
 /// Goes on at column `x` of the list.
 pub fn pad_to(line: &mut Line<'static>, x: u16) {
-    let missing = usize::from(x).saturating_sub(line.width());
-    line.push_span(Span::raw(" ".repeat(missing)));
+    let width = line.spans.iter().map(paint::width).sum();
+    line.push_span(paint::gap(usize::from(x).saturating_sub(width)));
+}
+
+/// A line that is made cell by cell: it knows how far it is.
+pub struct Cells<'l> {
+    line: &'l mut Line<'static>,
+    width: usize,
+}
+
+impl<'l> Cells<'l> {
+    /// Goes on behind what is there.
+    pub fn behind(line: &'l mut Line<'static>) -> Self {
+        let width = line.spans.iter().map(paint::width).sum();
+        Self { line, width }
+    }
+
+    /// A cell at column `x` of the list.
+    pub fn put(&mut self, x: u16, cell: Span<'static>) {
+        let missing = usize::from(x).saturating_sub(self.width);
+        self.width += missing + paint::width(&cell);
+        self.line.push_span(paint::gap(missing));
+        self.line.push_span(cell);
+    }
 }
 
 /// A heading over its fields, with a mark where rows are sorted by it: to the

@@ -38,6 +38,7 @@ mod layout;
 pub(crate) mod leaks;
 pub mod log;
 mod names;
+mod paint;
 mod pane;
 mod plain;
 pub(crate) mod promotion;
@@ -240,7 +241,7 @@ fn list_row(mut line: Line<'static>, selected: bool, area: Rect, frame: &mut Fra
         line = line.reversed();
     }
     if area.height > 0 {
-        frame.render_widget(line, area);
+        paint::line(&line, area, frame.buffer_mut());
         if selected {
             frame.buffer_mut().set_style(area, ratatui::style::Style::new().reversed());
         }

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use super::paint::plain_width;
 pub use crate::session::sane::clean;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -41,10 +42,8 @@ pub fn name(text: &str) -> Cow<'_, str> {
 /// Columns of a terminal that `text` takes.
 #[must_use]
 pub fn width(text: &str) -> usize {
-    if text.bytes().all(|b| (b' '..=b'~').contains(&b)) {
-        return text.len();
-    }
-    text.graphemes(true).map(UnicodeWidthStr::width).sum()
+    let any = || text.graphemes(true).map(UnicodeWidthStr::width).sum();
+    plain_width(text).unwrap_or_else(any)
 }
 
 /// The beginning of `text`, in at most `columns`.
@@ -236,13 +235,15 @@ fn take<'a>(graphemes: impl Iterator<Item = &'a str>, columns: usize) -> Vec<&'a
 /// `text` followed by spaces up to `columns`.
 #[must_use]
 pub fn left(text: &str, columns: usize) -> String {
-    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+    let missing = columns.saturating_sub(width(text));
+    format!("{text}{:missing$}", "")
 }
 
 /// `text` behind spaces up to `columns`.
 #[must_use]
 pub fn right(text: &str, columns: usize) -> String {
-    format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
+    let missing = columns.saturating_sub(width(text));
+    format!("{:missing$}{text}", "")
 }
 
 #[cfg(test)]

@@ -26,15 +26,19 @@ use heaptop_protocol::totals::Total;
 
 /// The share of families in which any verdict may be wrong.
 pub const ERROR: f64 = 0.05;
+/// Times that [`holm`] looks at all rows before it sorts those that are left.
+const UNSORTED: usize = 8;
 
 /// The p-value, one-sided, of growth in bytes: how easily chance alone would gain so
 /// much more than was lost. 1 where nothing can be said.
 #[must_use]
 pub fn p_of_growth(gained: &Total, lost: &Total, sight: impl Into<Sight>) -> f64 {
-    let sight = sight.into();
+    p_value(&gained.into(), &lost.into(), sight.into())
+}
+
+fn p_value(gained: &Set, lost: &Set, sight: Sight) -> f64 {
     let Some(interval) = sight.interval.filter(|_| !sight.lost && !sight.off) else { return 1.0 };
-    let sum = |t: &Total| if t.n == 0 { (0.0, 0.0) } else { (t.bytes.sum, t.bytes.variance) };
-    let ((y1, v1), (y2, v2)) = (sum(gained), sum(lost));
+    let (y1, v1, y2, v2) = (gained.sum, gained.variance, lost.sum, lost.variance);
     if y1 <= y2 {
         return 1.0;
     }
@@ -66,17 +70,61 @@ pub fn p_of_difference(a: &Total, b: &Total, sight: impl Into<Sight>) -> f64 {
 /// most `error`: Holm's step-down. A p-value that is no number holds nothing.
 #[must_use]
 pub fn holm(p_values: &[f64], error: f64) -> Vec<bool> {
+    let all = p_values.len();
     // Nothing larger holds, and what is no number is no less than that.
-    let mut order: Vec<usize> = (0..p_values.len()).filter(|&row| p_values[row] <= error).collect();
-    order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
-    let mut holds = vec![false; p_values.len()];
-    for (before, row) in order.into_iter().enumerate() {
-        if p_values[row] > error / (p_values.len() - before) as f64 {
+    let mut rest: Vec<usize> = (0..all).filter(|&row| p_values[row] <= error).collect();
+    let mut holds = vec![false; all];
+    let mut before = 0;
+    // Steps only become easier. So all that take the step of the first of them hold, in
+    // whatever order, and then those that take the step behind these. Mostly nothing is left
+    // to be sorted after a few.
+    for _ in 0..UNSORTED {
+        let step = error / (all - before) as f64;
+        let left = rest.len();
+        rest.retain(|&row| {
+            holds[row] = p_values[row] <= step;
+            !holds[row]
+        });
+        if rest.len() == left || rest.is_empty() {
+            return holds;
+        }
+        before += left - rest.len();
+    }
+    rest.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
+    for (before, row) in (before..).zip(rest) {
+        if p_values[row] > error / (all - before) as f64 {
             break;
         }
         holds[row] = true;
     }
     holds
+}
+
+/// What a p-value of growth needs to know of a set of blocks.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Set {
+    n: u64,
+    sum: f64,
+    variance: f64,
+}
+
+impl Set {
+    /// Another, disjoint set joins.
+    pub fn merge(&mut self, other: &Total) {
+        if other.n > 0 {
+            self.n += other.n;
+            self.sum += other.bytes.sum;
+            self.variance += other.bytes.variance;
+        }
+    }
+}
+
+impl From<&Total> for Set {
+    fn from(total: &Total) -> Self {
+        let mut set = Self::default();
+        set.merge(total);
+        set
+    }
 }
 
 /// Which of the rows, each with what it gained and lost, grew with evidence. Rows
@@ -86,33 +134,43 @@ pub fn holm(p_values: &[f64], error: f64) -> Vec<bool> {
 /// where that holds 0, nobody could see the evidence, and nothing is said.
 #[must_use]
 pub fn grew<'a>(
-    sets: impl Iterator<Item = (&'a Total, &'a Total)>,
+    sets: impl Iterator<Item = (&'a Total, &'a Total)> + Clone,
     sight: impl Into<Sight>,
 ) -> Vec<bool> {
+    let sight = sight.into();
+    let holds = holding(sets.clone().map(|(gained, lost)| [gained.into(), lost.into()]), sight);
+    let seen = |((gained, lost), holds)| holds && is_seen(gained, lost, sight);
+    sets.zip(holds).map(seen).collect()
+}
+
+/// Of which rows evidence of growth holds among all of them, each with what it gained and
+/// lost. Whether it is to be seen as well, says [`is_seen`]: that is work for each row, and
+/// nobody needs it of rows that are not shown.
+#[must_use]
+pub fn holding(sets: impl Iterator<Item = [Set; 2]>, sight: impl Into<Sight>) -> Vec<bool> {
     let sight = sight.into();
     // What may have stayed unseen is the least that a p-value can be.
     let exact = sight.interval == Some(Interval::EXACT);
     let unit = sight.interval.map_or(f64::INFINITY, |r| f64::from(r.bytes()));
-    let least = |gained: &Total, lost: &Total| {
-        if exact { 0.0 } else { (-(gained.bytes.sum - lost.bytes.sum) / unit).exp() }
+    let least = |gained: &Set, lost: &Set| {
+        if exact { 0.0 } else { (-(gained.sum - lost.sum) / unit).exp() }
     };
-    let (mut rows, mut floors, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
-    for (row, (gained, lost)) in sets.enumerate() {
-        pairs.push((gained, lost));
+    let (mut rows, mut floors, mut all) = (Vec::new(), Vec::new(), 0);
+    for (row, [gained, lost]) in sets.enumerate() {
+        all = row + 1;
         if gained.n + lost.n > 0 {
-            rows.push(row);
-            floors.push(least(gained, lost));
+            rows.push((row, gained, lost));
+            floors.push(least(&gained, &lost));
         }
     }
     let worth = worth(&floors, ERROR);
-    let p_value = |(&row, floor): (&usize, &f64)| {
-        let (gained, lost): (&Total, &Total) = pairs[row];
-        if *floor <= worth { p_of_growth(gained, lost, sight) } else { 1.0 }
+    let p_value = |((_, gained, lost), floor): (&(usize, Set, Set), &f64)| {
+        if *floor <= worth { p_value(gained, lost, sight) } else { 1.0 }
     };
     let p_values: Vec<f64> = rows.iter().zip(&floors).map(p_value).collect();
-    let mut grew = vec![false; pairs.len()];
-    for (row, holds) in rows.into_iter().zip(holm(&p_values, ERROR)) {
-        grew[row] = holds && is_seen(pairs[row].0, pairs[row].1, sight);
+    let mut grew = vec![false; all];
+    for ((row, ..), holds) in rows.into_iter().zip(holm(&p_values, ERROR)) {
+        grew[row] = holds;
     }
     grew
 }
@@ -134,7 +192,9 @@ fn worth(least: &[f64], error: f64) -> f64 {
 }
 
 /// Whether growth is more than the larger half of its interval.
-fn is_seen(gained: &Total, lost: &Total, sight: Sight) -> bool {
+#[must_use]
+pub fn is_seen(gained: &Total, lost: &Total, sight: impl Into<Sight>) -> bool {
+    let sight = sight.into();
     match change::growth(gained, lost, sight) {
         Change::Unknown | Change::AtMost { .. } => false,
         Change::Exact { value } => value > 0.0,

@@ -121,6 +121,7 @@ impl Then {
             sets: Arc::clone(&self.sets),
             lives: if keep(0) { lives } else { OnceLock::new() },
             trend: if keep(1) { trend } else { OnceLock::new() },
+            holding: self.holding.clone(),
             grew: self.grew.clone(),
             old: Mutex::new(None),
             born: Mutex::new(None),

@@ -152,6 +152,7 @@ pub struct Then {
     trend: OnceLock<Arc<Trend>>,
     grew: OnceLock<Vec<bool>>,
     old: Mutex<Option<Old>>,
+    holding: OnceLock<Vec<bool>>,
     born: Mutex<Option<Born>>,
     together: Mutex<Option<Grew>>,
     lived: lived::Kept,
@@ -161,7 +162,7 @@ pub struct Then {
 type Old = (u64, Arc<Vec<Total>>);
 /// Generations by group, and where they end.
 type Born = (Vec<u64>, Arc<born::Generations>);
-/// Which of the classes that groups are put together to grew with evidence, and whose they are.
+/// Of which of the classes that groups are put together to growth holds, and whose they are.
 type Grew = (Arc<Partition>, Arc<Vec<bool>>);
 
 impl Session {
@@ -237,16 +238,15 @@ impl Session {
             return None;
         }
         let key = self.key(when, cut);
-        let mut kept = self.then.then.borrow_mut();
+        let kept = self.then.then.borrow();
         if let Some((_, then)) = kept.iter().find(|(known, _)| *known == key) {
             return Some(Arc::clone(then));
         }
         let then = Arc::new(Then::new(self, when, cut.clone()));
         // What an older state of the same question was is of no use any more.
-        kept.retain(|(known, _)| known.when != when || known.cut != *cut);
+        kept.retain(|(known, _)| known.when != key.when || known.cut != key.cut);
         kept.truncate(KEPT - 1);
-        kept.insert(0, (key, Arc::clone(&then)));
-        Some(then)
+        kept.insert(0, (key, Arc::clone(then)));
     }
 }
 
@@ -269,28 +269,28 @@ impl Then {
 
     fn made(bounds: Bounds, sets: Sets, cut: Cut) -> Self {
         let sets = Arc::new(sets);
-        let (lives, trend, grew) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let (lives, trend) = (OnceLock::new(), OnceLock::new());
+        let (holding, grew) = (OnceLock::new(), OnceLock::new());
         let (old, born, together) = (Mutex::new(None), Mutex::new(None), Mutex::new(None));
         let lived = lived::Kept::default();
-        Self { cut, bounds, sets, lives, trend, grew, old, born, together, lived }
+        Self { cut, bounds, sets, lives, trend, holding, grew, old, born, together, lived }
     }
 
-    /// By class of groups put together, the same as [`Self::grew`].
+    /// By class of groups put together, the same as [`Self::holding`].
     #[must_use]
-    pub fn grew_together(&self, partition: &Arc<Partition>) -> Arc<Vec<bool>> {
+    pub fn holding_together(&self, partition: &Arc<Partition>) -> Arc<Vec<bool>> {
         let make = || {
             let sum = |class: &Class| {
-                let mut sum = Grown::default();
-                class
-                    .groups
-                    .iter()
-                    .filter_map(|&group| self.sets.grown.get(group as usize))
-                    .for_each(|of| sum.merge(of));
-                sum
+                let mut sets = [family::Set::default(); 2];
+                let grown = |group: &u32| self.sets.grown.get(*group as usize);
+                for Grown { gained, lost } in class.groups.iter().filter_map(grown) {
+                    sets[0].merge(gained);
+                    sets[1].merge(lost);
+                }
+                sets
             };
-            let sets: Vec<Grown> = partition.classes.iter().map(sum).collect();
-            let sets = sets.iter().map(|set| (&set.gained, &set.lost));
-            Arc::new(family::grew(sets, self.sight_of_growth()))
+            let sets = partition.classes.iter().map(sum);
+            Arc::new(family::holding(sets, self.sight_of_growth()))
         };
         let Ok(mut kept) = self.together.lock() else { return make() };
         match &*kept {
@@ -304,11 +304,11 @@ impl Then {
     #[must_use]
     pub fn grew(&self) -> &[bool] {
         self.grew.get_or_init(|| {
-            if !self.grows() {
-                return Vec::new();
-            }
-            let sets = self.sets.grown.iter().map(|group| (&group.gained, &group.lost));
-            family::grew(sets, self.sight_of_growth())
+            let sight = self.sight_of_growth();
+            let seen = |(of, holds): (&Grown, &bool)| {
+                *holds && family::is_seen(&of.gained, &of.lost, sight)
+            };
+            self.sets.grown.iter().zip(self.holding()).map(seen).collect()
         })
     }
 
@@ -319,6 +319,19 @@ impl Then {
     }
 
     /// What blocks are put together by, and which of them they are.
+    /// By group, whether evidence of growth holds among all of them: see
+    /// [`family::holding`].
+    #[must_use]
+    pub fn holding(&self) -> &[bool] {
+        self.holding.get_or_init(|| {
+            if !self.grows() {
+                return Vec::new();
+            }
+            let sets = self.sets.grown.iter().map(|of| [(&of.gained).into(), (&of.lost).into()]);
+            family::holding(sets, self.sight_of_growth())
+        })
+    }
+
     #[must_use]
     pub const fn cut(&self) -> &Cut {
         &self.cut

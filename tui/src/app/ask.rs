@@ -13,6 +13,9 @@ use crate::view::format::{self, Rounding};
 /// So many rows around those that are seen are asked for: figures take longer to make than
 /// all else, and what is scrolled to is asked for when it comes into sight.
 pub(super) const AROUND: usize = 8;
+/// So many lives and blocks are gone through at once for a moment of the past: about 20 ms.
+/// Keys are heard in between.
+const SLICE: usize = 1 << 15;
 
 impl App {
     /// What came with the stream, unless the screen is paused.
@@ -42,13 +45,33 @@ impl App {
     }
 
     pub(super) fn look(&mut self, session: &Session) {
-        self.question.when = self.times.when(session.span());
+        let when = self.times.when(session.span());
+        let under_way = query::make_ahead(session, &self.asked_next(when), SLICE);
+        self.dirty |= self.under_way != under_way;
+        self.under_way = under_way;
+        if under_way.is_some() {
+            // The moment before stands until this one is added up.
+            return;
+        }
+        self.question.when = when;
         let summary = Summary::of(session, self.question.when);
         if summary != self.summary {
             self.summary = summary;
             self.dirty = true;
         }
         self.ask(session);
+    }
+
+    /// What is asked of a moment, as far as it is added up ahead.
+    fn asked_next(&self, when: query::When) -> query::Question {
+        let callsites = matches!(self.stack.first(), Some(Screen::Callsites(_)));
+        let question = self.question.clone();
+        query::Question {
+            when,
+            group: if callsites { question.group } else { query::Grouping::Callsite },
+            growth_from_ns: question.growth_from_ns.filter(|_| callsites),
+            ..question
+        }
     }
 
     /// Asks the question of the screen that is shown, or lies under the help.

@@ -111,6 +111,8 @@ pub enum Message {
     NoAnswer,
     /// So many nanoseconds have passed while [`App::playing`].
     Passed(u64),
+    /// There is time for what is under way: [`App::under_way`].
+    GoOn,
     /// For so many seconds the connected target has said nothing; `None`: it speaks.
     Silence(Option<u64>),
     /// So many percent of the file are read; `None`: all of it.
@@ -232,6 +234,8 @@ pub struct App {
     said: VecDeque<Line>,
     /// Seconds.
     silence: Option<u64>,
+    /// How far the moment is that is asked for, in percent, while it is added up.
+    under_way: Option<u8>,
     /// The session's revision at the last refresh.
     revision: Option<u64>,
     /// What is shown is a file.
@@ -345,6 +349,7 @@ impl App {
             unread: None,
             said: VecDeque::new(),
             silence: None,
+            under_way: None,
             revision: None,
             file: None,
             path: None,
@@ -372,6 +377,13 @@ impl App {
     #[must_use]
     pub const fn file(&self) -> Option<Reading> {
         self.file
+    }
+
+    /// How far the moment is that is asked for, in percent; `None`: it is shown. Meanwhile
+    /// [`Message::GoOn`] is wanted.
+    #[must_use]
+    pub const fn under_way(&self) -> Option<u8> {
+        self.under_way
     }
 
     /// What is being recorded: the file's name, and how large it is.

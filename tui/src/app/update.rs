@@ -79,6 +79,10 @@ impl App {
             Message::Note(sentence) => self.say(sentence),
             Message::NotSent(command) => self.not_sent(&command),
             Message::NoAnswer => self.no_answer(session),
+            Message::GoOn if self.under_way.is_some() => self.look(session),
+            Message::GoOn => return Vec::new(),
+            // Each moment is seen before the next.
+            Message::Passed(_) if self.under_way.is_some() => {}
             Message::Passed(ns) => self.play_on(ns, session),
             Message::Still => self.ask_pane(session),
             Message::Targets(look) => self.targets_are(look),

@@ -209,6 +209,14 @@ impl NodeKey {
     pub const SMALLER: Self = Self(1);
 }
 
+/// Makes ahead what a question needs of the past, and what the header says of it: `most` lives
+/// and blocks are gone through at most. How far it is, in percent; `None`: now asking takes no
+/// longer than that.
+#[must_use]
+pub fn make_ahead(session: &Session, question: &Question, most: usize) -> Option<u8> {
+    numbers::Numbers::make_ahead(session, question, most)
+}
+
 /// What a callsite or frame is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {

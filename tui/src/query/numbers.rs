@@ -155,11 +155,31 @@ impl<'a> Numbers<'a> {
         self.session.knows_lives() && !self.then.as_ref().is_some_and(by_fate)
     }
 
-    /// What a question needs.
-    pub fn ask(session: &'a Session, question: &Question, selection: &Selection) -> Self {
+    /// Makes ahead what a question needs of the past, with `most` lives and blocks gone
+    /// through at most. How far it is, in percent; `None`: asking takes no more than that.
+    pub fn make_ahead(session: &Session, question: &Question, most: usize) -> Option<u8> {
+        let (when, selection) = (question.when, Selection::of(session, &question.filter));
+        let (cut, _) = Self::cut_of(question, &selection);
+        // The header is of all.
+        let header = Cut::default();
+        let range = match (when, question.growth_from_ns) {
+            (When::At(to_ns), Some(from_ns)) if from_ns < to_ns => When::Range { from_ns, to_ns },
+            _ => when,
+        };
+        let mut all = [(when, &header), (when, &cut), (range, &cut)].into_iter();
+        all.find_map(|(when, cut)| session.make_ahead(when, cut, most))
+    }
+
+    /// Which blocks a question is about, and whether rows are of whole groups.
+    fn cut_of(question: &Question, selection: &Selection) -> (Cut, bool) {
         let by = question.group.by();
         let whole = by == By::Group && question.group.together().is_none();
-        let cut = if whole { selection.by_group() } else { selection.by(by) };
+        (if whole { selection.by_group() } else { selection.by(by) }, whole)
+    }
+
+    /// What a question needs.
+    pub fn ask(session: &'a Session, question: &Question, selection: &Selection) -> Self {
+        let (cut, whole) = Self::cut_of(question, selection);
         let mut numbers = Self::cut(session, question.when, &cut);
         let growth = match (question.when, question.growth_from_ns) {
             (When::Range { .. }, _) => numbers.then.clone(),

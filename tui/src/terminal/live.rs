@@ -475,7 +475,8 @@ impl Ui for Live {
         let answer = self.answer_due();
         let look = if self.app.choosing() { self.choosing.due() } else { None };
         let pane = self.pane_due();
-        [silence, step, answer, look, pane].into_iter().flatten().min()
+        let under_way = self.app.under_way().map(|_| Instant::now());
+        [silence, step, answer, look, pane, under_way].into_iter().flatten().min()
     }
 
     fn ring(&mut self) {
@@ -483,6 +484,9 @@ impl Ui for Live {
         if self.app.playing() && now >= self.played + PLAY {
             let passed = now.saturating_duration_since(std::mem::replace(&mut self.played, now));
             self.app.update(Message::Passed(passed.as_nanos() as u64), &self.session);
+        }
+        if self.app.under_way().is_some() {
+            self.app.update(Message::GoOn, &self.session);
         }
         if self.answer_due().is_some_and(|due| now >= due) {
             self.asked = None;

@@ -23,6 +23,10 @@ fn divided(app: &App, room: usize) -> (String, Option<usize>) {
     let largest = summary.curve.iter().map(|(_, v)| *v);
     let largest = largest.filter(|v| v.is_finite()).fold(0.0, f64::max);
     let note = match summary.when {
+        _ if app.under_way().is_some() => {
+            let percent = app.under_way().unwrap_or_default();
+            format!(" adding up that time, {percent} % ")
+        }
         When::Now if largest <= 0.0 || room < WORDY => String::new(),
         When::Now => {
             let top = format::bytes(largest, 3, Rounding::Nearest);
@@ -36,8 +40,9 @@ fn divided(app: &App, room: usize) -> (String, Option<usize>) {
         }
     };
     // Of when it is must be said, before all else.
-    let columns = (room >= WORDY || summary.when == When::Now)
-        .then(|| room.saturating_sub(LABEL.len() + text::width(&note)));
+    let now = summary.when == When::Now && app.under_way().is_none();
+    let columns =
+        (room >= WORDY || now).then(|| room.saturating_sub(LABEL.len() + text::width(&note)));
     (note, columns)
 }
 

@@ -70,3 +70,46 @@ fn without_a_past_a_sentence_says_so() {
     press(&mut app, &session, &[c(',')]);
     assert!(app.note().is_some_and(|note| note.contains("no moment but now")));
 }
+
+/// Of many lives a moment is added up in slices: meanwhile the one before stands, and keys do
+/// what they do.
+#[test]
+fn a_moment_of_many_lives_blocks_no_key() {
+    let mut f = Fixture::new(1);
+    let sites = ["a", "b"].map(|name| f.stack(&["main", name]));
+    for i in 0..45_000u64 {
+        let block = f.alloc(sites[i as usize % 2], 1 + i % 7);
+        if i % 100 == 0 {
+            f.pass(0.5);
+        } else {
+            f.free(block);
+        }
+    }
+    f.pass(5.0);
+    let mut app = app(&f.session);
+    let shown = |app: &App| (app.table().unwrap().total.clone(), app.summary().when);
+    let now = shown(&app);
+    press(&mut app, &f.session, &[c(',')]);
+    assert!(app.under_way().is_some());
+    assert_eq!(shown(&app), now, "the moment before stands");
+    let backend = ratatui::backend::TestBackend::new(100, 20);
+    let mut terminal = ratatui::Terminal::new(backend).unwrap();
+    terminal.draw(|frame| crate::view::draw(&app, frame)).unwrap();
+    assert!(terminal.backend().to_string().contains("adding up that time"));
+    press(&mut app, &f.session, &[c('S'), KeyCode::Down]);
+    assert!(!app.question().descending && app.under_way().is_some());
+
+    let mut slices = 0;
+    while app.under_way().is_some() {
+        app.update(Message::GoOn, &f.session);
+        slices += 1;
+        assert!(slices < 10);
+    }
+    let table = crate::query::callsites(&f.session, app.question());
+    assert!(matches!(app.summary().when, When::At(_)));
+    assert_eq!(app.table().unwrap().total, table.total);
+    assert_ne!(shown(&app), now);
+    // Who goes away from it before it is there is where he went.
+    press(&mut app, &f.session, &[c(','), c('\\')]);
+    assert_eq!((app.under_way(), shown(&app)), (None, now));
+}

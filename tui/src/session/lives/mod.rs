@@ -465,6 +465,22 @@ impl Lives {
         self.chunks.len()
     }
 
+    /// How many lives there are behind the first chunks.
+    #[must_use]
+    pub fn behind(&self, chunks: usize) -> usize {
+        let rest = self.chunks.range(chunks.min(self.chunks.len())..);
+        rest.map(Chunk::len).sum()
+    }
+
+    /// Whether anything in a chunk ended after one moment and was born until another. The last
+    /// one goes on, so nobody knows.
+    #[must_use]
+    pub fn is_within(&self, chunk: usize, ended_after_us: u64, born_until_us: u64) -> bool {
+        chunk + 1 >= self.chunks.len()
+            || self.chunks[chunk].last_end_us() > ended_after_us
+                && self.chunks[chunk].first_birth_us() <= born_until_us
+    }
+
     /// Changes when lives have changed that were there, or when they were first seen: else
     /// lives are added behind the last alone.
     #[must_use]

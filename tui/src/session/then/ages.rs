@@ -38,43 +38,75 @@ impl Followed {
 pub fn of(session: &Session, bounds: &Bounds, cut: &Cut) -> Vec<Ages> {
     let classes = Classes::of(session, cut, bounds);
     let settled = session.settled(bounds, cut);
-    let mut groups = settled.as_ref().map(|settled| settled.ages.clone()).unwrap_or_default();
-    groups.resize_with(classes.count(session), Ages::default);
+    let ages = settled.as_ref().map(|settled| settled.ages.clone()).unwrap_or_default();
+    let mut adding = Adding::to(ages, classes.count(session));
     if bounds.when == When::Peak || !bounds.in_use {
-        return groups;
+        return adding.done();
     }
     let mut weights = Weights::new();
-    let few = if groups.len() <= FEW { groups.len() } else { 0 };
-    let mut field = Field::new(few);
-    let mut follow = |class: Option<u32>, followed: &Followed| {
-        let Some(class) = class else { return };
-        let Some((entry, turn)) = turns(bounds, &session.lives, followed) else { return };
-        if few > 0 {
-            field.add(class, entry, turn, followed.w);
-        } else if let Some(group) = groups.get_mut(class as usize) {
-            group.add(entry, turn, followed.w);
-        }
-    };
     let chunks = settled.map_or(0, |settled| settled.chunks);
     for life in session.lives.within(chunks, bounds.followed_us, bounds.end_us) {
         let w = weights.of(life.interval, life.size).objects;
         let class = classes.class(&Seen::life(&life));
-        follow(class, &Followed::dead(&life, w));
+        adding.follow(bounds, &session.lives, class, &Followed::dead(&life, w));
     }
     for (_, block) in session.blocks.iter() {
         if block.born_ns / 1000 <= bounds.end_us {
-            follow(
-                classes.class(&Seen::living(block, bounds)),
-                &Followed::living(
-                    block.born_us(),
-                    block.listed,
-                    weights.of(block.interval, block.size).objects,
-                ),
-            );
+            let w = weights.of(block.interval, block.size).objects;
+            let class = classes.class(&Seen::living(block, bounds));
+            let followed = Followed::living(block.born_us(), block.listed, w);
+            adding.follow(bounds, &session.lives, class, &followed);
         }
     }
-    field.add_to(&mut groups);
-    groups
+    adding.done()
+}
+
+/// Curves by class that are being added up.
+#[derive(Debug)]
+pub struct Adding {
+    groups: Vec<Ages>,
+    few: bool,
+    field: Field,
+}
+
+impl Adding {
+    /// To what there is already, of so many classes.
+    pub fn to(mut groups: Vec<Ages>, classes: usize) -> Self {
+        groups.resize_with(classes, Ages::default);
+        let few = classes <= FEW;
+        Self { groups, few, field: Field::new(if few { classes } else { 0 }) }
+    }
+
+    /// Room for classes that have come.
+    pub fn fit(&mut self, classes: usize) {
+        if classes > self.groups.len() {
+            if self.few {
+                // Each class has its place in the order of what is added up: it stays so.
+                let field = std::mem::replace(&mut self.field, Field::new(0));
+                field.add_to(&mut self.groups);
+                self.few = false;
+            }
+            self.groups.resize_with(classes, Ages::default);
+        }
+    }
+
+    /// A block, dead or alive.
+    #[inline]
+    pub fn follow(&mut self, bounds: &Bounds, lives: &Lives, class: Option<u32>, one: &Followed) {
+        let Some(class) = class else { return };
+        let Some((entry, turn)) = turns(bounds, lives, one) else { return };
+        if self.few {
+            self.field.add(class, entry, turn, one.w);
+        } else if let Some(group) = self.groups.get_mut(class as usize) {
+            group.add(entry, turn, one.w);
+        }
+    }
+
+    /// By class, all of it.
+    pub fn done(mut self) -> Vec<Ages> {
+        self.field.add_to(&mut self.groups);
+        self.groups
+    }
 }
 
 /// How old a block is when it is first seen, if that is not its birth.

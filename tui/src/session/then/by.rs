@@ -70,6 +70,7 @@ pub const fn size_class(size: u64) -> u32 {
 }
 
 /// The numbers that blocks are put together under, as of the end of some time.
+#[derive(Debug)]
 pub struct Classes {
     /// What they are numbers of.
     pub kind: Kind,
@@ -159,6 +160,17 @@ impl Kind {
             Self::Threads(places, others) => {
                 Some(places.get(thread.0 as usize).copied().unwrap_or(*others))
             }
+        }
+    }
+
+    /// Numbers would be below this.
+    #[must_use]
+    pub fn count_of(session: &Session, by: By) -> usize {
+        match by {
+            By::Group => session.book.groups().numbers(),
+            By::Stack => session.book.stacks().len(),
+            By::Size => SIZES as usize,
+            By::Thread => session.thread_classes().len() + 1,
         }
     }
 

@@ -37,6 +37,7 @@ mod came;
 mod closely;
 mod lately;
 mod lived;
+mod making;
 pub mod old;
 pub(crate) mod only;
 mod present;
@@ -105,6 +106,7 @@ pub(super) struct Kept {
     since: RefCell<since::Kept>,
     standing: RefCell<standing::Kept>,
     present: RefCell<present::Kept>,
+    making: RefCell<Option<making::Making>>,
     threads: RefCell<threads::Over>,
     closely: RefCell<closely::Kept>,
 }
@@ -150,9 +152,9 @@ pub struct Then {
     sets: Arc<Sets>,
     lives: OnceLock<Arc<Vec<Ages>>>,
     trend: OnceLock<Arc<Trend>>,
+    holding: OnceLock<Vec<bool>>,
     grew: OnceLock<Vec<bool>>,
     old: Mutex<Option<Old>>,
-    holding: OnceLock<Vec<bool>>,
     born: Mutex<Option<Born>>,
     together: Mutex<Option<Grew>>,
     lived: lived::Kept,
@@ -242,7 +244,25 @@ impl Session {
         if let Some((_, then)) = kept.iter().find(|(known, _)| *known == key) {
             return Some(Arc::clone(then));
         }
+        let same = |known: &Key| {
+            (known.when, known.classes, known.lives) == (when, key.classes, key.lives)
+                && known.cut == *cut
+        };
+        if let Some((_, before)) = kept.iter().find(|(known, _)| same(known))
+            && let Some(making) = &*self.then.making.borrow()
+            && making.is_for(when, cut, key.classes)
+        {
+            return Some(Arc::clone(before));
+        }
+        drop(kept);
         let then = Arc::new(Then::new(self, when, cut.clone()));
+        self.keep(key, &then);
+        Some(then)
+    }
+
+    /// Keeps an answer.
+    fn keep(&self, key: Key, then: &Arc<Then>) {
+        let mut kept = self.then.then.borrow_mut();
         // What an older state of the same question was is of no use any more.
         kept.retain(|(known, _)| known.when != key.when || known.cut != key.cut);
         kept.truncate(KEPT - 1);
@@ -299,6 +319,19 @@ impl Then {
         }
     }
 
+    /// By group, whether evidence of growth holds among all of them: see
+    /// [`family::holding`].
+    #[must_use]
+    pub fn holding(&self) -> &[bool] {
+        self.holding.get_or_init(|| {
+            if !self.grows() {
+                return Vec::new();
+            }
+            let sets = self.sets.grown.iter().map(|of| [(&of.gained).into(), (&of.lost).into()]);
+            family::holding(sets, self.sight_of_growth())
+        })
+    }
+
     /// By group, whether it grew with evidence: of all that are said to have, the chance
     /// that even one has not is 5 % at most.
     #[must_use]
@@ -319,19 +352,6 @@ impl Then {
     }
 
     /// What blocks are put together by, and which of them they are.
-    /// By group, whether evidence of growth holds among all of them: see
-    /// [`family::holding`].
-    #[must_use]
-    pub fn holding(&self) -> &[bool] {
-        self.holding.get_or_init(|| {
-            if !self.grows() {
-                return Vec::new();
-            }
-            let sets = self.sets.grown.iter().map(|of| [(&of.gained).into(), (&of.lost).into()]);
-            family::holding(sets, self.sight_of_growth())
-        })
-    }
-
     #[must_use]
     pub const fn cut(&self) -> &Cut {
         &self.cut

@@ -15,7 +15,7 @@
 
 use super::ages;
 use super::bounds::Bounds;
-use super::by::{By, Classes, Cut};
+use super::by::{By, Classes, Cut, Kind};
 use super::only::Seen;
 use super::totals::{OfGroup, Sets, dead};
 use super::weights::Weights;
@@ -85,12 +85,16 @@ impl Settled {
             return most;
         }
         let settled = bounds.settled();
-        let classes = Classes::of(session, cut, &settled);
-        let groups = classes.count(session);
+        let groups = Kind::count_of(session, by);
         let places = if by == By::Group { session.book.stacks().len() } else { groups };
         let bytes = places * size_of::<Totals>() + groups * GROUP_BYTES;
         let room = (MOST_BYTES / bytes.max(1)).max(1);
         let spacing = least.max(MOST_CHUNKS / (room + 1));
+        // Of many callstacks what nobody may ever ask for takes no room before it can be made.
+        if self.open.chunks + spacing > full {
+            return most;
+        }
+        let classes = Classes::of(session, cut, &settled);
         let mut weights = Weights::new();
         let mut sets = Sets::default();
         self.open.totals.resize(places, Totals::default());
@@ -135,7 +139,8 @@ impl Settled {
                 self.checkpoints.push(Arc::new(Checkpoint { totals, ages, ..*open }));
             }
         }
-        open.totals = totals(&sets);
+        open.totals =
+            if by == By::Group { std::mem::take(&mut sets.stacks) } else { totals(&sets) };
         left
     }
 }
@@ -170,6 +175,14 @@ impl All {
 }
 
 impl Session {
+    /// Makes what can be made of that, going through `most` lives. How many are left.
+    pub(super) fn settle_ahead(&self, bounds: &Bounds, cut: &Cut, most: usize) -> usize {
+        if !matches!(bounds.when, When::At(_)) {
+            return most;
+        }
+        self.then.settled.borrow_mut().of(cut).go_on(self, bounds, cut, most)
+    }
+
     /// What of a moment needs not be added up again.
     pub(crate) fn settled(&self, bounds: &Bounds, cut: &Cut) -> Option<Arc<Checkpoint>> {
         if !matches!(bounds.when, When::At(_)) {
@@ -188,7 +201,7 @@ impl Session {
         let left = self.look_ahead_at_present(&bounds, AHEAD);
         let mut left = self.look_ahead_at_minor_lives(left);
         let mut settled = self.then.settled.borrow_mut();
-        for by in [By::Size, By::Thread] {
+        for by in [By::Size, By::Thread, By::Group] {
             let cut = Cut::from(by);
             left = settled.of(&cut).go_on(self, &bounds, &cut, left);
         }

@@ -5,6 +5,7 @@ use super::by::{By, Classes, Cut, Kind};
 use super::only::Seen;
 use super::weights::Weights;
 use super::{Session, When};
+use crate::session::blocks::Block;
 use crate::session::lives::Life;
 use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::totals::{Total, Totals};
@@ -62,6 +63,12 @@ pub struct One<'a> {
     weight: &'a Weight,
 }
 
+/// A block that lives.
+#[inline]
+pub const fn living<'a>(block: &Block, bounds: &Bounds, weight: &'a Weight) -> One<'a> {
+    One { seen: Seen::living(block, bounds), weight }
+}
+
 /// A life that is over.
 #[inline]
 pub fn dead<'a>(life: &Life, weight: &'a Weight) -> One<'a> {
@@ -70,9 +77,24 @@ pub fn dead<'a>(life: &Life, weight: &'a Weight) -> One<'a> {
 
 impl Sets {
     pub fn of(session: &Session, bounds: &Bounds, cut: &Cut) -> Self {
+        let classes = Classes::of(session, cut, bounds);
+        let (mut sets, chunks) = Self::begin(session, bounds, cut, &classes);
+        if bounds.in_use && bounds.when != When::Peak {
+            sets.add_blocks(session, bounds, &classes, chunks);
+        }
+        sets.finish(session);
+        sets
+    }
+
+    /// What need not be added up, and how many chunks of lives are in it.
+    pub fn begin(
+        session: &Session,
+        bounds: &Bounds,
+        cut: &Cut,
+        classes: &Classes,
+    ) -> (Self, usize) {
         let stacks = session.book.stacks();
         let by = cut.by;
-        let classes = Classes::of(session, cut, bounds);
         let mut sets = Self {
             stacks: if by == By::Group { vec![Totals::default(); stacks.len()] } else { vec![] },
             groups: vec![OfGroup::default(); classes.count(session)],
@@ -81,6 +103,7 @@ impl Sets {
         if matches!(bounds.when, When::Range { .. }) {
             sets.grown = vec![Grown::default(); sets.groups.len()];
         }
+        let mut chunks = 0;
         if by != By::Group {
             if bounds.in_use && bounds.when != When::Peak {
                 let settled = session.settled(bounds, cut);
@@ -89,8 +112,7 @@ impl Sets {
                 {
                     group.totals = *totals;
                 }
-                let chunks = settled.map_or(0, |settled| settled.chunks);
-                sets.add_blocks(session, bounds, &classes, chunks);
+                chunks = settled.map_or(0, |settled| settled.chunks);
             }
         } else if bounds.when == When::Peak {
             // The peak is told by callstack, and not of single blocks.
@@ -115,16 +137,31 @@ impl Sets {
                     sets.stacks[*stack as usize].merge(&base);
                 }
             }
-            let chunks = settled.map_or(0, |settled| settled.chunks);
-            sets.add_blocks(session, bounds, &classes, chunks);
+            chunks = settled.map_or(0, |settled| settled.chunks);
         }
-        for (stack, totals) in stacks.iter().zip(&sets.stacks) {
+        (sets, chunks)
+    }
+
+    /// Room for callstacks and classes that have come.
+    pub fn fit(&mut self, session: &Session, classes: &Classes) {
+        let count = classes.count(session);
+        if let Kind::Groups(stacks) = &classes.kind {
+            self.stacks.resize(stacks.len(), Totals::default());
+        }
+        if !self.grown.is_empty() {
+            self.grown.resize(count, Grown::default());
+        }
+        self.groups.resize(count, OfGroup::default());
+    }
+
+    /// Groups from their callstacks, and all together.
+    pub fn finish(&mut self, session: &Session) {
+        for (stack, totals) in session.book.stacks().iter().zip(&self.stacks) {
             if totals.in_use.n + totals.allocated.n > 0 {
-                sets.groups[stack.group() as usize].totals.merge(totals);
+                self.groups[stack.group() as usize].totals.merge(totals);
             }
         }
-        sets.add_whole();
-        sets
+        self.add_whole();
     }
 
     /// All groups together.
@@ -154,7 +191,7 @@ impl Sets {
                 continue;
             }
             let weight = weights.of(block.interval, block.size);
-            self.add(bounds, classes, &One { seen: Seen::living(block, bounds), weight });
+            self.add(bounds, classes, &living(block, bounds, weight));
         }
     }
 

@@ -73,46 +73,57 @@ pub fn over_time(session: &Session, from_ns: u64, to_ns: u64, steps: usize) -> V
 impl Trend {
     pub fn of(session: &Session, bounds: &Bounds, cut: &Cut) -> Self {
         let classes = Classes::of(session, cut, bounds);
-        let groups = classes.count(session);
-        let length = bounds.end_us.saturating_sub(bounds.trend_us);
-        let known = bounds.in_use && bounds.when != When::Peak && length > 0;
-        let steps = if known { STEPS.min(MOST / groups.max(1)).max(1) } else { 0 };
-        let mut trend = Self::empty(steps, 0, groups);
-        if bounds.grid {
-            trend = Self::on_grid(bounds, groups);
-        }
+        let mut trend = Self::begin(bounds, classes.count(session));
         if trend.steps == 0 {
             return trend;
         }
-        let first = trend.first;
-        let step_of = |us: u64| {
-            if bounds.grid {
-                (grid::step(us) - first) as usize
-            } else {
-                part(us - bounds.trend_us - 1, steps, length)
-            }
-        };
-        let steps = trend.steps;
-        let mut growth = std::mem::take(&mut trend.growth);
         let mut weights = Weights::new();
-        let mut change = |us: u64, class: Option<u32>, by: f64| {
-            let within = bounds.trend_us < us && us <= bounds.end_us;
-            if let (true, Some(group)) = (within, class) {
-                growth[group as usize * steps + step_of(us)] += by;
-            }
-        };
         for life in session.lives.within(0, bounds.trend_us, bounds.end_us) {
             let w = weights.of(life.interval, life.size).bytes;
             let class = classes.class(&Seen::life(&life));
-            change(life.born_us, class, w);
-            change(life.ended_us, class, -w);
+            trend.change(bounds, life.born_us, class, w);
+            trend.change(bounds, life.ended_us, class, -w);
         }
         for (_, block) in session.blocks.iter() {
             let w = weights.of(block.interval, block.size).bytes;
             let class = classes.class(&Seen::living(block, bounds));
-            change(block.born_ns / 1000, class, w);
+            trend.change(bounds, block.born_ns / 1000, class, w);
         }
-        Self { growth, ..trend }
+        trend
+    }
+
+    /// Nothing yet.
+    pub fn begin(bounds: &Bounds, groups: usize) -> Self {
+        if bounds.grid {
+            return Self::on_grid(bounds, groups);
+        }
+        let length = bounds.end_us.saturating_sub(bounds.trend_us);
+        let known = bounds.in_use && bounds.when != When::Peak && length > 0;
+        let steps = if known { STEPS.min(MOST / groups.max(1)).max(1) } else { 0 };
+        Self::empty(steps, 0, groups)
+    }
+
+    /// Room for classes that have come: there are as many steps as at the beginning.
+    pub fn fit(&mut self, groups: usize) {
+        if groups * self.steps > self.growth.len() {
+            self.growth.resize(groups * self.steps, 0.0);
+        }
+    }
+
+    /// So much more, or less, of a class is in use from a moment on.
+    #[inline]
+    pub fn change(&mut self, bounds: &Bounds, us: u64, class: Option<u32>, by: f64) {
+        let within = bounds.trend_us < us && us <= bounds.end_us;
+        let Some(class) = class.filter(|_| within && self.steps > 0) else { return };
+        let step = if bounds.grid {
+            (grid::step(us) - self.first) as usize
+        } else {
+            let length = bounds.end_us - bounds.trend_us;
+            part(us - bounds.trend_us - 1, self.steps, length)
+        };
+        if let Some(growth) = self.growth.get_mut(class as usize * self.steps + step) {
+            *growth += by;
+        }
     }
 
     fn empty(steps: usize, first: u64, groups: usize) -> Self {

@@ -1,6 +1,7 @@
 //! The past, beside what happened: everything is made anew from the raw events.
 
 mod kept;
+mod making;
 mod present;
 mod standing;
 

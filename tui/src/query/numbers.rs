@@ -211,7 +211,7 @@ impl<'a> Numbers<'a> {
     }
 
     /// By class of groups put together, the same.
-    pub fn holding_together(&self, partition: &Arc<Partition>) -> Arc<Vec<bool>> {
+    pub fn holding_together(&self, partition: &Partition) -> Arc<Vec<bool>> {
         let grown = self.growth.as_ref();
         grown.map_or_else(Arc::default, |growth| growth.holding_together(partition))
     }

@@ -190,7 +190,7 @@ impl Book {
         module.path.rsplit('/').next().filter(|name| !name.is_empty())
     }
 
-    /// Callstacks or names have changed.
+    /// Names have changed, or callstacks that were known.
     fn forget(&mut self) {
         self.search.forget();
         self.partitions.forget();
@@ -275,7 +275,10 @@ impl Book {
             self.refused += 1;
             return known.unwrap_or_else(|| self.stack(StackId::OTHER));
         }
-        self.forget();
+        self.search.forget();
+        if known.is_some() {
+            self.forget();
+        }
         // Of a stack defined anew the old frames stay counted: their lists keep it.
         self.frames_held += frames.len();
         let at = known.unwrap_or(self.stacks.len() as u32);

@@ -165,7 +165,7 @@ type Old = (u64, Arc<Vec<Total>>);
 /// Generations by group, and where they end.
 type Born = (Vec<u64>, Arc<born::Generations>);
 /// Of which of the classes that groups are put together to growth holds, and whose they are.
-type Grew = (Arc<Partition>, Arc<Vec<bool>>);
+type Grew = (u64, Arc<Vec<bool>>);
 
 impl Session {
     /// From when to when any moment can be asked about, in nanoseconds since the agent's
@@ -298,7 +298,7 @@ impl Then {
 
     /// By class of groups put together, the same as [`Self::holding`].
     #[must_use]
-    pub fn holding_together(&self, partition: &Arc<Partition>) -> Arc<Vec<bool>> {
+    pub fn holding_together(&self, partition: &Partition) -> Arc<Vec<bool>> {
         let make = || {
             let sum = |class: &Class| {
                 let mut sets = [family::Set::default(); 2];
@@ -314,8 +314,8 @@ impl Then {
         };
         let Ok(mut kept) = self.together.lock() else { return make() };
         match &*kept {
-            Some((known, grew)) if Arc::ptr_eq(known, partition) => Arc::clone(grew),
-            _ => Arc::clone(&kept.insert((Arc::clone(partition), make())).1),
+            Some((known, grew)) if *known == partition.stamp() => Arc::clone(grew),
+            _ => Arc::clone(&kept.insert((partition.stamp(), make())).1),
         }
     }
 

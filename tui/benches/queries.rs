@@ -152,6 +152,20 @@ impl Target {
         self.session.apply(Input::Names(named));
     }
 
+    /// A callstack that was not there, of functions that were.
+    fn one_more(&mut self) {
+        self.stacks += 1;
+        let mut frames: Vec<Frame> = (0..DEPTH - 1)
+            .map(|depth| {
+                let function = self.roll(1 + depth * depth / 4);
+                Frame { module: ModuleId(1), offset: (depth << 32) | function }
+            })
+            .collect();
+        frames.push(Frame { module: ModuleId(1), offset: DEPTH << 32 });
+        self.totals.push(Totals::default());
+        self.say(Callstack { id: StackId(self.stacks as u32), frames, end: End::Complete });
+    }
+
     /// `births` births, and about as many deaths.
     fn events(&mut self, births: u64) -> Vec<Event> {
         let mut events = Vec::new();

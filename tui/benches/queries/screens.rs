@@ -21,6 +21,7 @@ const SCREENS: &[(&str, &str, (u16, u16))] = &[
     ("callsites, all columns, growth", "1", (300, 80)),
     ("callsites by growth", "1sssssssssss", (300, 80)),
     ("functions", "1t", (300, 80)),
+    (NEWS, "1t", (300, 80)),
     ("files", "1tt", (300, 80)),
     ("crates and modules", "1ttt", (300, 80)),
     ("size classes", "1tttt", (300, 80)),
@@ -34,6 +35,9 @@ const SCREENS: &[(&str, &str, (u16, u16))] = &[
     ("details", "1d", (160, 50)),
     ("callsites at the cursor", "1,,,", (160, 50)),
 ];
+
+/// With each frame of this one a callstack comes.
+const NEWS: &str = "functions, a new callstack each";
 
 /// Frames that are measured of each: four a second of the target's time, so what is made
 /// anew once a second is in one of four.
@@ -73,7 +77,7 @@ pub fn measure(sizes: &[u64], only: &[String]) {
         let target = &mut Target::new(stacks, stacks / STACKS_OF_A_SITE);
         grow(target, stacks as usize * 10);
         let rows = SCREENS.iter().filter(|(name, ..)| wanted(name)).map(|(name, keys, size)| {
-            let measured = screen(target, keys, *size);
+            let measured = screen(target, keys, *size, *name == NEWS);
             println!(
                 "{stacks:>8} {name:<34} {:>11.3} {:>11.3} {:>11.3} {:>11.3} {:>11.3}",
                 ms(measured.first),
@@ -115,7 +119,7 @@ pub fn grow(target: &mut Target, lives: usize) {
     }
 }
 
-fn screen(target: &mut Target, keys: &str, size: (u16, u16)) -> Measured {
+fn screen(target: &mut Target, keys: &str, size: (u16, u16), news: bool) -> Measured {
     let mut terminal =
         Terminal::new(TestBackend::new(size.0, size.1)).expect("a test backend does not fail");
     let mut app = App::new(Options::default());
@@ -140,6 +144,9 @@ fn screen(target: &mut Target, keys: &str, size: (u16, u16)) -> Measured {
     let mut frames: Vec<Duration> = (0..FRAMES)
         .map(|_| {
             target.go_on(250);
+            if news {
+                target.one_more();
+            }
             paint(&mut app, target, Message::Refresh)
         })
         .collect();

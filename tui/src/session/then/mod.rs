@@ -23,8 +23,8 @@
 //!
 //! **Cost.** One pass for the totals; lifetimes, and the trend, take one each when they
 //! are first asked for. A pass over the lives of a moment begins where sums are kept up to
-//! ([`settled`]), and of what is behind it looks at births and ends alone. The last
-//! answer is kept until something in it may have changed, so a cursor at rest costs
+//! ([`settled`]), and of what is behind it looks at births and ends alone. Screens have it
+//! made in slices ([`making`]). The last answer is kept until something in it may have changed, so a cursor at rest costs
 //! nothing. Growth until now costs a pass over the living alone ([`since`]).
 //!
 //! [`Course`]: super::course::Course

@@ -6,12 +6,13 @@
 //! that fits, and adds up what is behind it. Without them, a step of the cursor would
 //! cost a pass over everything.
 //!
-//! They are made when they are first wanted, go on as chunks fill, and are thrown away
-//! when the store is thinned or callstacks change their groups. Together they take
-//! [`MOST_BYTES`] at most, or it is one alone: of many callstacks there are fewer. Of sizes
-//! and threads, which are few, there is one for each chunk, and they are made ahead of
-//! their being asked for, a little with each refresh ([`Session::look_ahead`]). Of some blocks
-//! alone ([`super::only`]) they are kept for what was asked about last.
+//! They are made ahead of their being asked for, a little with each refresh
+//! ([`Session::look_ahead`]) and what is left with each slice of an answer
+//! ([`super::making`]), go on as chunks fill, and are thrown away when the store is thinned or
+//! callstacks change their groups. Together they take [`MOST_BYTES`] at most, or it is one
+//! alone: of many callstacks there are fewer. Of sizes and threads, which are few, there is
+//! one for each chunk. Of some blocks alone ([`super::only`]) they are kept for what was asked
+//! about last, and made when they are first wanted.
 
 use super::ages;
 use super::bounds::Bounds;

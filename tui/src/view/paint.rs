@@ -67,19 +67,13 @@ pub fn line(line: &Line<'_>, area: Rect, buffer: &mut Buffer) {
         if rest.is_empty() {
             break;
         }
-        let taken = match plain_width(&span.content) {
-            Some(columns) => {
-                plain(span, rest, buffer);
-                columns
-            }
-            None => {
-                let columns = span.width();
-                if columns > 0 {
-                    span.render(rest, buffer);
-                }
-                columns
-            }
-        };
+        let columns = plain_width(&span.content);
+        let taken = columns.unwrap_or_else(|| span.width());
+        if columns.is_some() {
+            plain(span, rest, buffer);
+        } else if taken > 0 {
+            span.render(rest, buffer);
+        }
         let taken = taken.min(usize::from(rest.width)) as u16;
         rest = Rect { x: rest.x + taken, width: rest.width - taken, ..rest };
     }

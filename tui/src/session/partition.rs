@@ -274,7 +274,8 @@ mod tests {
         };
         let mut seen = 0;
         for i in 0..160 {
-            let path = ["main".to_owned(), caller(i), caller(i / 3), site(i)];
+            // One of them calls itself.
+            let path = ["main".to_owned(), caller(i), caller(i / 3), caller(i), site(i)];
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
             if i % 2 == 0 {
                 // A name comes later: the callstack moves from one group to another.
@@ -298,6 +299,9 @@ mod tests {
             anew.take_in(book);
             let kept = book.partition(together);
             assert_eq!(said(&kept, book), said(&anew, book), "{together:?} {i}");
+            assert!(kept.classes.iter().all(|class| class.groups.is_sorted()), "{i}");
+            let groups = kept.classes.iter().map(|class| class.groups.len()).sum::<usize>();
+            assert_eq!(groups, book.groups().count(), "each in one class, {together:?} {i}");
             seen += kept.classes.len();
         }
         assert!(seen > 500, "{seen}");

@@ -18,6 +18,19 @@ pub(super) const AROUND: usize = 8;
 const SLICE: usize = 1 << 15;
 
 impl App {
+    /// How far the moment is that is asked for, in percent; `None`: it is shown. Meanwhile
+    /// [`super::Message::GoOn`] is wanted.
+    #[must_use]
+    pub const fn under_way(&self) -> Option<u8> {
+        self.under_way
+    }
+
+    /// Whether what is on the screen may have changed since the last time this
+    /// was asked.
+    pub const fn take_dirty(&mut self) -> bool {
+        std::mem::replace(&mut self.dirty, false)
+    }
+
     /// What came with the stream, unless the screen is paused.
     pub(super) fn refresh(&mut self, session: &Session) {
         let revision = Some(session.revision());

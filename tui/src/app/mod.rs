@@ -379,23 +379,10 @@ impl App {
         self.file
     }
 
-    /// How far the moment is that is asked for, in percent; `None`: it is shown. Meanwhile
-    /// [`Message::GoOn`] is wanted.
-    #[must_use]
-    pub const fn under_way(&self) -> Option<u8> {
-        self.under_way
-    }
-
     /// What is being recorded: the file's name, and how large it is.
     #[must_use]
     pub const fn recording(&self) -> Option<&(String, String)> {
         self.recording.as_ref()
-    }
-
-    /// Whether what is on the screen may have changed since the last time this
-    /// was asked.
-    pub const fn take_dirty(&mut self) -> bool {
-        std::mem::replace(&mut self.dirty, false)
     }
 
     /// How the terminal wants the screen.

@@ -23,6 +23,8 @@
 //! stack ends where glibc has put its control block; the main thread's stack lies
 //! above its control block and ends where the loader says.
 
+mod program;
+
 use super::readable::Readable;
 use super::{Mark, Stack, scratch};
 use crate::engine::sync::{
@@ -181,9 +183,12 @@ fn look_up(find: usize, pc: usize) -> Rule {
         return Rule::BLIND;
     }
     let table = |at: usize| {
-        let bytes = found.map_end.checked_sub(at).filter(|_| at >= found.map_start)?;
+        let module = found.map_start..found.map_end;
+        let end = if module.contains(&at) { module.end } else { program::end_of(at)? };
+        let bytes = end.checked_sub(at)?;
         // SAFETY: the module of a frame that is being executed is mapped, and so is
-        // its table; what is read lies between the table and the module's end.
+        // its table; what is read lies between the table and the end of the module, or of
+        // the program's segment with the table.
         Some(unsafe { std::slice::from_raw_parts(at as *const u8, bytes) })
     };
     (|| {
@@ -365,8 +370,9 @@ fn frames(
     }
 }
 
-/// Looks for the loader's function. May allocate.
+/// Looks for the loader's function and the program's tables. May allocate.
 pub fn prime() {
+    program::prime();
     // SAFETY: the name ends with a zero byte.
     let find = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
     // Partner: the Acquire in `walk`; the function itself is older than both.
@@ -408,5 +414,27 @@ mod tests {
     fn an_address_without_tables_is_an_end() {
         prime();
         assert_eq!(rule(FIND.load(Relaxed), 0x10), Rule::BLIND);
+    }
+
+    /// As glibc answers for a program with a free page between its segments: of its code
+    /// alone.
+    unsafe extern "C" fn code_alone(pc: usize, found: *mut Found) -> i32 {
+        // SAFETY: `prime` has found the function under that name.
+        let find: Find = unsafe { std::mem::transmute::<usize, Find>(FIND.load(Relaxed)) };
+        // SAFETY: the caller's contract is passed on.
+        let answer = unsafe { find(pc, found) };
+        // SAFETY: valid, as the caller says.
+        let found = unsafe { &mut *found };
+        found.map_start = found.map_start.max(pc & !0xfff);
+        answer
+    }
+
+    #[test]
+    fn tables_are_found_that_lie_outside_of_the_range_of_the_code() {
+        prime();
+        let pc = tables_are_found_that_lie_outside_of_the_range_of_the_code as fn() as usize + 64;
+        let usual = look_up(FIND.load(Relaxed), pc);
+        assert!(usual.has(Rule::VALID));
+        assert_eq!(look_up(code_alone as *const () as usize, pc), usual);
     }
 }

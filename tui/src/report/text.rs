@@ -1,6 +1,6 @@
 //! A report for people: aligned to the terminal's width.
 
-use super::{Cell, Heading, Report};
+use super::{Cell, Column, Heading, Report};
 use crate::calendar::Utc;
 use crate::query::When;
 use crate::view::format::{self, Rounding, Unit};
@@ -85,7 +85,7 @@ pub fn write(report: &Report, width: usize, out: &mut dyn Write) -> io::Result<(
         columns.retain(|&at| {
             let kept = report.columns[at].id != least;
             if !kept && !title(at).is_empty() {
-                left_out.push(title(at));
+                left_out.push(in_full(&report.columns[at]));
             }
             kept
         });
@@ -143,12 +143,25 @@ pub fn write(report: &Report, width: usize, out: &mut dyn Write) -> io::Result<(
     }
     if !left_out.is_empty() {
         let names = left_out.join(", ");
-        writeln!(out, "left out for want of room: {names}; --format json and csv have all")?;
+        writeln!(
+            out,
+            "columns left out for want of room: {names}; --format json and csv have all"
+        )?;
     }
     for note in &report.notes {
         writeln!(out, "{}", text::clean(note))?;
     }
     Ok(())
+}
+
+/// What a column is called away from its neighbours, where several may have one title.
+fn in_full(column: &Column) -> &'static str {
+    match column.id {
+        "in_use_objects" => "objects in use",
+        "allocated_objects" => "objects allocated",
+        "old_objects" => "old objects",
+        _ => column.title,
+    }
 }
 
 fn cell(cell: &Cell) -> String {

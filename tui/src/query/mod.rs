@@ -160,6 +160,13 @@ impl Default for Question {
     }
 }
 
+impl Question {
+    /// The same of all that there is at the moment, for counting its rows.
+    pub(crate) fn of_all(&self) -> Self {
+        Self { filter: String::new(), within: None, growth_from_ns: None, ..self.clone() }
+    }
+}
+
 /// What a row of the first screen is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Grouping {

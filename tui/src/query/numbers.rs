@@ -166,7 +166,10 @@ impl<'a> Numbers<'a> {
             (When::At(to_ns), Some(from_ns)) if from_ns < to_ns => When::Range { from_ns, to_ns },
             _ => when,
         };
-        let mut all = [(when, &header), (when, &cut), (range, &cut)].into_iter();
+        // Rows are counted before the filter too.
+        let (every, _) = Self::cut_of(&question.of_all(), &Selection::default());
+        let all = [(when, &header), (when, &every), (when, &cut), (range, &cut)];
+        let mut all = all.into_iter();
         all.find_map(|(when, cut)| session.make_ahead(when, cut, most))
     }
 

@@ -10,7 +10,7 @@
 
 use super::filter::Selection;
 use super::keys::Keys;
-use super::numbers::Numbers;
+use super::numbers::{Numbers, Part};
 use super::rows::Rows;
 use super::sorted;
 use super::sums::Sums;
@@ -75,29 +75,42 @@ impl<'a> Callsites<'a> {
         let numbers = Numbers::ask(session, question, &selection);
         let rows = Rows::of(session, question.group);
         let (mut of, mut taken) = rows.taken(question, &selection);
+        // Where nothing is known of a moment, that nothing is there is not known either.
+        let known = [Part::InUse, Part::Allocated].map(|part| numbers.sight(part).is_some());
+        let past = question.when != When::Now && known.contains(&true);
         let empty = |row: &u32, numbers: &Numbers<'_>| {
             !rows.members(row).iter().any(|&group| {
                 let totals = numbers.group(group);
-                totals.allocated.n + totals.in_use.n > 0
+                let grown = numbers.growth_of(group).map_or(0, |(gained, lost)| gained.n + lost.n);
+                totals.allocated.n + totals.in_use.n + totals.promoted.n + grown > 0
             })
         };
         if rows.leaves_out_empty() {
             taken.retain(|row| !empty(row, &numbers));
             of = taken.len();
             if !selection.takes_all() {
-                let all = Question { filter: String::new(), ..question.clone() };
-                let all = Numbers::ask(session, &all, &Selection::default());
+                let all = Numbers::ask(session, &question.of_all(), &Selection::default());
                 of = (0..rows.count() as u32).filter(|row| !empty(row, &all)).count();
             }
-        } else if selection.has_tests() {
+        } else if past || selection.has_tests() {
             // A function that calls others has what is in theirs.
-            let none = |row: &u32| {
+            let none = |row: &u32, numbers: &Numbers<'_>| {
                 rows.functions().is_none_or(|functions| {
                     let through = functions.through(session.book(), *row);
                     through.iter().all(|&stack| numbers.stack(stack).in_use.n == 0)
                 })
             };
-            taken.retain(|row| !(empty(row, &numbers) && none(row)));
+            let there = |row: &u32, of: &Numbers<'_>| !(empty(row, of) && none(row, of));
+            taken.retain(|row| there(row, &numbers));
+            // Of what is past those are counted that were there then.
+            if past {
+                let all = question.of_all();
+                let (_, rows) = rows.taken(&all, &Selection::default());
+                let every = (!selection.takes_all())
+                    .then(|| Numbers::ask(session, &all, &Selection::default()));
+                let numbers = every.as_ref().unwrap_or(&numbers);
+                of = rows.iter().filter(|row| there(row, numbers)).count();
+            }
         }
         let mut keys = Keys::new(&numbers, &rows, question, &selection);
         let entries = taken

@@ -1,4 +1,5 @@
 mod flame;
+mod moments;
 mod sight;
 mod tracked;
 

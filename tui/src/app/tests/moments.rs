@@ -71,10 +71,8 @@ fn without_a_past_a_sentence_says_so() {
     assert!(app.note().is_some_and(|note| note.contains("no moment but now")));
 }
 
-/// Of many lives a moment is added up in slices: meanwhile the one before stands, and keys do
-/// what they do.
-#[test]
-fn a_moment_of_many_lives_blocks_no_key() {
+/// Of 45,000 lives.
+fn many_lives() -> Fixture {
     let mut f = Fixture::new(1);
     let sites = ["a", "b"].map(|name| f.stack(&["main", name]));
     for i in 0..45_000u64 {
@@ -86,6 +84,35 @@ fn a_moment_of_many_lives_blocks_no_key() {
         }
     }
     f.pass(5.0);
+    f
+}
+
+/// What is counted before a filter, what the filter takes, and growth are made one behind the
+/// other, and none of them takes the room of another.
+#[test]
+fn a_moment_comes_to_be_shown_whatever_is_asked_of_it() {
+    let f = many_lives();
+    for groups in 0..Grouping::ALL.len() {
+        let mut app = app(&f.session);
+        press(&mut app, &f.session, &vec![c('t'); groups]);
+        app.question.sort = Column::Growth;
+        press(&mut app, &f.session, &"/size>1".chars().map(c).collect::<Vec<_>>());
+        press(&mut app, &f.session, &[KeyCode::Enter, c(','), c(',')]);
+        let mut slices = 0;
+        while app.under_way().is_some() {
+            app.update(Message::GoOn, &f.session);
+            slices += 1;
+            assert!(slices < 40, "grouped {groups} times");
+        }
+        assert!(matches!(app.summary().when, When::At(_)));
+    }
+}
+
+/// Of many lives a moment is added up in slices: meanwhile the one before stands, and keys do
+/// what they do.
+#[test]
+fn a_moment_of_many_lives_blocks_no_key() {
+    let f = many_lives();
     let mut app = app(&f.session);
     let shown = |app: &App| (app.table().unwrap().total.clone(), app.summary().when);
     let now = shown(&app);

@@ -77,8 +77,8 @@ use trend::Trend;
 const SETTLED_NS: u64 = 2_000_000_000;
 
 /// So many answers are kept: the header asks about its moment, and a screen about the same of
-/// some blocks alone, and about growth.
-const KEPT: usize = 3;
+/// some blocks alone, of all blocks by its classes, and about growth.
+const KEPT: usize = 4;
 
 static NOTHING: LazyLock<Totals> = LazyLock::new(Totals::default);
 

@@ -23,7 +23,11 @@ fn keys_change_the_interval_and_stop_and_start_sampling() {
     first.press("y");
     // It is the target's, and so the other viewer's.
     for terminal in [&first, &second] {
-        terminal.wait_for("1 in 16 KiB  ");
+        // In the header it stands by itself, or is the last of its line.
+        terminal.until("another R in the header", |screen| {
+            let mut lines = screen.lines().take(4).map(|line| format!("{}  ", line.trim_end()));
+            lines.any(|line| line.contains("1 in 16 KiB  ")).then_some(())
+        });
     }
     first.wait_for("R is 1 in 16 KiB now");
     first.press("x");

@@ -100,7 +100,7 @@ pub fn divide(width: u16, height: u16, wishes: Wishes) -> Rooms {
     rooms.filter += give(wishes.filter && !wishes.typed, 1, 6);
     rooms.crumbs = give(wishes.crumbs, 1, 7);
     // From here on the body has more than one row: a screen is for its rows.
-    let figures = if width >= 180 {
+    let figures = if width >= 200 {
         1
     } else if width >= 76 {
         2

@@ -200,15 +200,28 @@ fn tabs(how: Tabs, here: Place, keymap: &Keymap) -> Vec<(Option<Place>, Span<'st
 struct Item {
     label: &'static str,
     value: String,
+    /// Columns that are kept for the value, whatever it is: items stay where they are while
+    /// figures become longer and shorter. One that is longer still takes what it needs.
+    kept: usize,
     dim: bool,
     loss: bool,
     worth: u8,
 }
 
 impl Item {
-    fn width(&self) -> usize {
+    fn label(&self) -> usize {
         let label = text::width(self.label);
-        label + usize::from(label > 0) + text::width(&self.value)
+        label + usize::from(label > 0)
+    }
+
+    /// The least it takes.
+    fn needs(&self) -> usize {
+        self.label() + text::width(&self.value)
+    }
+
+    /// What it takes of a line of so many columns.
+    fn width(&self, room: usize) -> usize {
+        (self.label() + self.kept).min(room).max(self.needs())
     }
 
     fn spans(&self) -> Vec<Span<'static>> {
@@ -231,28 +244,38 @@ impl Item {
 }
 
 const IN_USE: u8 = 100;
+/// With fewer columns items stand closer, in another order, and say less.
+const NARROW: u16 = 100;
+/// The longest values that are usual: `12.3 MiB ±0.8 %` and the like.
+const BYTES: usize = 15;
+const SPEED: usize = 17;
+const SHARE: usize = 12;
+const PLAIN_BYTES: usize = 8;
 
 /// The target's figures, in as many lines as the area has.
 pub fn figures(app: &App, area: Rect, frame: &mut Frame) {
-    let gap = if area.width < 100 { 2 } else { 3 };
+    let gap = if area.width < NARROW { 2 } else { 3 };
     let room = usize::from(area.width.saturating_sub(2));
-    for (y, line) in (area.y..).zip(flow(items(app), room, gap, usize::from(area.height))) {
+    let items = items(app, area.width < NARROW);
+    for (y, line) in (area.y..).zip(flow(items, room, gap, usize::from(area.height))) {
         let mut spans = vec![Span::raw(" ")];
-        for (i, item) in line.iter().enumerate() {
-            if i > 0 {
-                spans.push(Span::raw(" ".repeat(gap)));
-            }
+        for item in &line {
             spans.extend(item.spans());
+            let blank = item.width(room) - item.needs() + gap;
+            spans.push(Span::raw(" ".repeat(blank)));
         }
         frame.render_widget(Line::from(spans), Rect { y, height: 1, ..area });
     }
 }
 
-fn items(app: &App) -> Vec<Item> {
+/// All items, from the first to the last. On a narrow screen those that are about as long
+/// stand together: so they fit into two lines of 80 columns.
+fn items(app: &App, narrow: bool) -> Vec<Item> {
     let s = app.summary();
     let mut items = Vec::new();
-    let mut push = |label, figure: Figure, worth| {
-        items.push(Item { label, value: figure.to_string(), dim: figure.dim, loss: false, worth });
+    let mut push = |label, figure: Figure, kept, worth| {
+        let (value, dim) = (figure.to_string(), figure.dim);
+        items.push(Item { label, value, kept, dim, loss: false, worth });
     };
     let known = |value: String| Figure { value, interval: String::new(), dim: false };
     let bytes = |v: f64| known(format::bytes(v, 3, Rounding::Nearest));
@@ -265,10 +288,10 @@ fn items(app: &App) -> Vec<Item> {
     };
     match s.track {
         Track::All => {}
-        Track::Promoted => push("", known("promoted and major only".into()), 95),
-        Track::Allocations => push("", known("allocations only".into()), 95),
+        Track::Promoted => push("", known("promoted and major only".into()), 0, 95),
+        Track::Allocations => push("", known("allocations only".into()), 0, 95),
     }
-    push("in use", format::estimate(&s.in_use, Unit::Bytes), IN_USE);
+    push("in use", format::estimate(&s.in_use, Unit::Bytes), BYTES, IN_USE);
     if let Some((peak, when)) = &s.peak {
         let peak = format::estimate(peak, Unit::Bytes);
         let when = match when {
@@ -276,27 +299,37 @@ fn items(app: &App) -> Vec<Item> {
             Some(0) => "at 0 m".into(),
             Some(minutes) => format!("at {}", format::uptime(*minutes)),
         };
-        push("peak", known(format!("{peak} {when}")), 45);
+        // "at 59 m", and longer in the first minute of an hour.
+        push("peak", known(format!("{peak} {when}")), BYTES + 8, 45);
     }
-    push("RSS", or_unknown(s.rss_bytes.map(|b| bytes(b as f64))), 75);
-    push("alloc", format::estimate(&s.allocated_rate, Unit::BytesPerSecond), 90);
-    push("promoted", format::ratio(&s.promotion), 85);
+    let rss = or_unknown(s.rss_bytes.map(|b| bytes(b as f64)));
+    if !narrow {
+        push("RSS", rss.clone(), PLAIN_BYTES, 75);
+    }
+    push("alloc", format::estimate(&s.allocated_rate, Unit::BytesPerSecond), SPEED, 90);
+    push("promoted", format::ratio(&s.promotion), SHARE, 85);
+    if narrow {
+        push("RSS", rss, PLAIN_BYTES, 75);
+    }
     if let Some(r) = s.interval_bytes {
         let thinned = match app.live().losses.thinned {
             0 => String::new(),
             n => format!(", thinned {n}×"),
         };
-        let auto = if s.governed { " auto" } else { "" };
-        push("", known(format!("{}{auto}{thinned}", format::interval(r))), 80);
+        // The agent moves it between such.
+        let (auto, kept) = if s.governed { (" auto", 17) } else { ("", 0) };
+        push("", known(format!("{}{auto}{thinned}", format::interval(r))), kept, 80);
     }
     if let Some(rate) = s.samples_per_second {
-        push("", known(format!("{} samples/s", format::count(rate, 3, Rounding::Nearest))), 60);
+        let rate = format::count(rate, 3, Rounding::Nearest);
+        push("", known(format!("{rate} samples/s")), 14, 60);
     }
-    let cost = s.agent_cost.map(|c| known(format!("{} of a core", format::cost(c))));
-    push("cost", or_unknown(cost), 50);
+    let of = if narrow { "" } else { " of a core" };
+    let cost = s.agent_cost.map(|c| known(format!("{}{of}", format::cost(c))));
+    push("cost", or_unknown(cost), 7 + of.len(), 50);
     let loss = app.live().lost() > 0;
-    let worth = if loss { 99 } else { 40 };
-    items.push(Item { label: "dropped", value: dropped(app), dim: !loss, loss, worth });
+    let worth = if loss { 99 } else { 48 };
+    items.push(Item { label: "dropped", value: dropped(app), kept: 0, dim: !loss, loss, worth });
     items
 }
 
@@ -321,14 +354,14 @@ fn flow(items: Vec<Item>, room: usize, gap: usize, lines: usize) -> Vec<Vec<Item
     for (rank, &i) in order.iter().enumerate() {
         taken[i] = true;
         let widths = items.iter().zip(&taken).filter(|(_, taken)| **taken);
-        let fits = items[i].width() <= room
-            && breaks(widths.map(|(item, _)| item.width()), room, gap).len() <= lines;
+        let fits = items[i].needs() <= room
+            && breaks(widths.map(|(item, _)| item.width(room)), room, gap).len() <= lines;
         taken[i] = rank == 0 || fits;
     }
     let mut kept = taken.into_iter();
     let mut items: Vec<Item> = items.into_iter().filter(|_| kept.next() == Some(true)).collect();
     let mut out = Vec::new();
-    for at in breaks(items.iter().map(Item::width), room, gap).into_iter().rev() {
+    for at in breaks(items.iter().map(|item| item.width(room)), room, gap).into_iter().rev() {
         out.push(items.split_off(at));
     }
     out.reverse();

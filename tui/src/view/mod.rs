@@ -323,6 +323,8 @@ mod mouse_tests;
 #[cfg(test)]
 mod pane_tests;
 #[cfg(test)]
+mod reading_tests;
+#[cfg(test)]
 mod source_tests;
 #[cfg(test)]
 mod targets_tests;

@@ -1,0 +1,58 @@
+//! What a person reads from screen to screen: names that are the same, figures that say what
+//! they count, keys that are seen, and lines that stay where they are.
+
+use super::testing::{drawn, run, text};
+use crate::app::{App, Message};
+use crate::session::fixture::Fixture;
+
+const NARROW: (u16, u16) = (80, 24);
+const WIDE: (u16, u16) = (120, 40);
+
+fn shown(app: &App, size: (u16, u16)) -> String {
+    text(&drawn(app, size))
+}
+
+/// Where the header's items stand.
+fn items(shown: &str) -> Vec<(usize, usize)> {
+    let lines: Vec<&str> = shown.lines().skip(1).take(4).collect();
+    let find = |word: &&str| {
+        let word = format!(" {word} ");
+        lines.iter().enumerate().find_map(|(y, line)| Some((y, line.find(&word)?)))
+    };
+    let column = |(y, at): (usize, usize)| (y, super::text::width(&lines[y][..at]));
+    let words = ["alloc", "promoted", "RSS", "peak", "cost", "dropped"];
+    words.iter().filter_map(find).map(column).collect()
+}
+
+/// Numbers become longer and shorter from second to second: nothing moves for it.
+#[test]
+fn the_header_stands_still() {
+    for size in [NARROW, (100, 30), WIDE, (160, 50), (200, 50), (300, 80)] {
+        let mut f = Fixture::new(64 << 10);
+        let small = f.stack(&["main", "small"]);
+        let large = f.stack(&["main", "large"]);
+        let mut app = run(&f.session, size, "");
+        let mut seen: Vec<Vec<(usize, usize)>> = Vec::new();
+        let mut widths = Vec::new();
+        for step in 0..14_u32 {
+            let bytes = if step % 3 == 0 { 10_000_000 } else { 900 };
+            for _ in 0..(1 << step.min(9)) {
+                let block = f.alloc(if step % 3 == 0 { large } else { small }, bytes);
+                if bytes < 1000 && step % 2 == 0 {
+                    f.promote(block);
+                }
+            }
+            f.pass(1.0);
+            app.update(Message::Refresh, &f.session);
+            let shown = shown(&app, size);
+            widths.push(shown.lines().nth(1).unwrap().split("  ").next().unwrap().len());
+            seen.push(items(&shown));
+        }
+        widths.sort_unstable();
+        widths.dedup();
+        assert!(widths.len() > 2, "the figures change: {widths:?}");
+        assert!(seen[0].len() >= 5, "{:?}", seen[0]);
+        seen.dedup();
+        assert_eq!(seen.len(), 1, "{size:?}: {seen:?}");
+    }
+}

@@ -408,7 +408,8 @@ macro_rules! bindings {
 
 use Key::{Code, Control};
 
-/// All keys, in the order in which the key bar and the help show them.
+/// All keys, in the order in which the key bar and the help show them: by use, since a narrow
+/// key bar has room for the first ones alone. Help and quit it shows in any case.
 pub const BINDINGS: &[Binding] = bindings! {
     [Code(Enter)] "Enter" "callers" ROWS Drill "who calls the selected callsite";
     [Code(Enter)] "Enter" "details" LEAKS Details "look at the selected callsite closely";
@@ -433,24 +434,26 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('/')] "/" "find" TARGETS Filter "list the targets alone whose name or pid has a text";
     [char('d')] "d" "demo" TARGETS Demo "start the built-in demo, and attach to it";
     [char('/')] "/" "filter" SCREENS Filter "filter by names, callers, threads, sizes, ages …: see below; Up, Down: those before";
+    [char('d')] "d" "details" CHOSEN Details "look at the selected callsite closely: stacks, sizes, blocks, hints";
+    [char('d')] "d" "" UNCHOSEN Details "say where a callsite can be selected, to look at it closely";
+    [char('d')] "d" "details" NOTED Details "look closely at the callsite that the selected frame or line is";
+    [char('e')] "e" "export" SCREENS Export "write what is shown: a flamegraph (SVG), folded stacks, or the table";
+    [char('i')] "i" "invert" TREE Invert "callers of the focus, or what it calls";
+    [char('i')] "i" "invert" FLAME Invert "icicle or flame: the root on top, or at the bottom";
+    [char('f')] "f" "find" FLAME Find "mark the frames whose names have a text, and say how much goes through them";
+    [char('n')] "n" "" NOTED NextMatch{forward: true} "to the next of them; in a source file to the next line with bytes";
+    [char('N')] "N" "" NOTED NextMatch{forward: false} "to the one before";
+    [char('M')] "M" "mark" PANES Mark "give this moment a name, for all viewers";
     [char('>')] ">" "" SCREENS NextThread{forward: true} "the blocks of the next thread alone, on all screens; after the last: of all";
     [char('<')] "<" "" SCREENS NextThread{forward: false} "those of the one before";
     [char('s')] "s" "sort" SORTED SortColumn "sort by the next column";
     [char('S')] "S" "" SORTED SortDirection "turn the order round";
     [char('t')] "t" "group" SITES Group "group by callsite, function, file, crate or module, size class, thread";
     [char('c')] "c" "columns" SITES Columns "choose the columns and their order";
-    [char('d')] "d" "details" CHOSEN Details "look at the selected callsite closely: stacks, sizes, blocks, hints";
-    [char('d')] "d" "" UNCHOSEN Details "say where a callsite can be selected, to look at it closely";
     [char('D')] "D" "since" GROWING GrowthBase "count growth from another mark, or from when heaptop came";
     [char('A')] "A" "auto marks" LEAKS Automatic "mark every 1, 5, 15 or 60 minutes by itself, or not any more";
     [char('L')] "L" "limit" LEAKS Limit "set a limit of bytes in use, for the forecast";
-    [char('i')] "i" "invert" TREE Invert "callers of the focus, or what it calls";
-    [char('i')] "i" "invert" FLAME Invert "icicle or flame: the root on top, or at the bottom";
-    [char('f')] "f" "find" FLAME Find "mark the frames whose names have a text, and say how much goes through them";
-    [char('n')] "n" "" NOTED NextMatch{forward: true} "to the next of them; in a source file to the next line with bytes";
-    [char('N')] "N" "" NOTED NextMatch{forward: false} "to the one before";
     [char('D')] "D" "growth" FLAME GrowthBase "say by how much frames grew, and colour those with evidence; then from another mark, then no more";
-    [char('d')] "d" "details" NOTED Details "look closely at the callsite that the selected frame or line is";
     [char('z')] "z" "freeze" FLAME Freeze "stay at this moment while the target goes on";
     [char('m')] "m" "metric" COUNTED Metric "count in use, allocated, promoted or short-lived";
     [char('m')] "m" "" SITES Metric "what an export counts";
@@ -466,13 +469,11 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('p')] "p" "" PANES Time(TimeKey::Play) "play what was, from the cursor on, in 30 s at most; or stop there";
     [char('P')] "P" "" PANES Time(TimeKey::Peak) "the highest moment: what was in use then";
     [char('\\')] "\\" "" PANES Time(TimeKey::Now) "now again, or the end of a recording";
-    [char('e')] "e" "export" SCREENS Export "write what is shown: a flamegraph (SVG), folded stacks, or the table";
     [char('e')] "e" "" EXPORT Export "close the menu, and write nothing";
     [char('o')] "o" "hold order" SCREENS Hold "hold the order of rows while numbers move";
     [char('+'), char('=')] "+, =" "finer" TELLING Finer "sample twice as finely: R is halved, for all viewers; asks";
     [char('-')] "-" "" TELLING Coarser "sample half as finely: R is doubled, for all viewers; asks";
     [char('x')] "x" "" TELLING Sampling "stop sampling, or start it again, for all viewers; asks";
-    [char('M')] "M" "mark" PANES Mark "give this moment a name, for all viewers";
     [char('R')] "R" "" PANES Record "record into a file in the working directory, or end that";
     [char('W')] "W" "" PANES Snapshot "write a snapshot: a recording of this moment, in the working directory";
     [char('T')] "T" "" PANES Targets "list the running targets, to attach to another one";

@@ -11,6 +11,20 @@ use crate::app::{App, Screen, Typed, Wanted};
 use crate::export;
 use crate::query::filter;
 
+/// Columns between a key and the next.
+const GAP: usize = 2;
+/// What is done most: seen on 80 columns, wherever it can be done.
+const CHIEF: [Action; 8] = [
+    Action::Drill,
+    Action::Details,
+    Action::Back,
+    Action::Filter,
+    Action::Export,
+    Action::Mark,
+    Action::Help,
+    Action::Quit,
+];
+
 /// The filter, while it is typed or holds.
 pub fn filter_line(app: &App, area: Rect, frame: &mut Frame) {
     if area.is_empty() {
@@ -97,29 +111,38 @@ fn mark(at: usize, lead: usize, hidden: usize, app: &App, area: Rect, frame: &mu
     }
 }
 
-/// Keys at the left, as many as fit; at the right how many rows there are.
+/// Keys at the left, as many as fit, in the order of the table; at the right how many rows
+/// there are, in fewer words where the keys that are used most have no room otherwise.
 pub fn keys(app: &App, area: Rect, frame: &mut Frame) {
     let width = usize::from(area.width);
     if let Some(wanted) = app.wanted() {
         return question(app, wanted, area, frame);
     }
-    let count = count(app);
-    let count = if text::width(&count) + 20 > width { String::new() } else { count };
-    let room = width.saturating_sub(text::width(&count) + 1);
     let place = app.screen().place();
-    let here: Vec<_> = app
-        .keymap()
-        .lines()
-        .filter(|(b, _)| b.places.contains(&place) && !b.short.is_empty())
-        .map(|(b, keys)| (key(keys), b.short))
-        .collect();
+    let mut here: Vec<(&str, &str, Action)> = Vec::new();
+    for (binding, keys) in app.keymap().lines() {
+        // What two keys do is said of one.
+        let known = here.iter().any(|(.., action)| *action == binding.action);
+        if binding.places.contains(&place) && !binding.short.is_empty() && !known {
+            here.push((key(keys), binding.short, binding.action));
+        }
+    }
     // Help and quit come last, and must be seen before any other.
     let must = |short: &str| matches!(short, "help" | "quit");
-    let size = |key: &str, short: &str| text::width(key) + 1 + text::width(short) + 2;
-    let mut left = room;
+    let size = |key: &str, short: &str| text::width(key) + 1 + text::width(short) + GAP;
+    let chief = here.iter().filter(|(.., action)| CHIEF.contains(action));
+    let chief: usize = chief.map(|(key, short, _)| size(key, short)).sum();
+    let counts = counts(app);
+    let fits = |count: &&String| text::width(count) + chief <= width;
+    // Where there is no room for all of those keys anyhow, words are worth more.
+    let otherwise = if chief > width { counts.first() } else { counts.last() };
+    let count = counts.iter().find(fits).or(otherwise).cloned().unwrap_or_default();
+    let count = if text::width(&count) + 20 > width { String::new() } else { count };
+    // Behind the last key there is no other.
+    let mut left = width.saturating_sub(text::width(&count));
     let mut fits: Vec<bool> = vec![false; here.len()];
     for wanted in [true, false] {
-        for (fits, (key, short)) in fits.iter_mut().zip(&here) {
+        for (fits, (key, short, _)) in fits.iter_mut().zip(&here) {
             let size = size(key, short);
             if must(short) == wanted && size <= left {
                 *fits = true;
@@ -128,14 +151,14 @@ pub fn keys(app: &App, area: Rect, frame: &mut Frame) {
         }
     }
     let mut line = Line::from(" ");
-    for ((key, short), _) in here.iter().zip(&fits).filter(|(_, fits)| **fits) {
+    for ((key, short, _), _) in here.iter().zip(&fits).filter(|(_, fits)| **fits) {
         line.push_span(key.bold());
         line.push_span(format!(" {short}  ").dim());
     }
-    let gap = width.saturating_sub(line.width() + text::width(&count));
-    line.push_span(Span::raw(" ".repeat(gap)));
-    line.push_span(Span::raw(count));
     frame.render_widget(line, area);
+    let (count, columns) = (Line::from(count.as_str()), text::width(&count).min(width) as u16);
+    let area = Rect { x: area.right() - columns, width: columns, ..area };
+    frame.render_widget(count, area);
 }
 
 /// A question in place of the keys: its answers are the keys that work now.
@@ -167,40 +190,42 @@ fn key(shown: &str) -> &str {
     shown.split_once(", ").map_or(shown, |(first, _)| first)
 }
 
-fn count(app: &App) -> String {
+/// How many rows there are, the most words first.
+fn counts(app: &App) -> Vec<String> {
+    let of = |shown: usize, of: usize, many: &str| {
+        let short = format!("{shown}/{of} ");
+        let (shown, of) = (format::grouped(shown), format::grouped(of));
+        if shown == of {
+            vec![format!("{of} {many} "), format!("{of} rows "), format!("{of} ")]
+        } else {
+            vec![format!("{shown} of {of} {many} "), format!("{shown} of {of} "), short]
+        }
+    };
     match (app.screen(), app.table()) {
         (Screen::Callsites(_), Some(table)) => {
-            let (shown, of) = (table.len, table.of);
             let [_, many] = app.question().group.names();
-            if shown == of {
-                format!("{} {many} ", format::grouped(of))
-            } else {
-                format!("{} of {} {many} ", format::grouped(shown), format::grouped(of))
-            }
+            of(table.len, table.of, many)
         }
         (Screen::Help { offset }, _) => {
             let lines = app.help().map_or(0, |help| help.lines.len());
             let last = (offset + usize::from(app.rooms().body)).min(lines);
-            format!("lines {} to {last} of {lines} ", offset + 1)
+            vec![format!("lines {} to {last} of {lines} ", offset + 1)]
         }
         // Else it stands with the crumbs.
         (Screen::Callers(_), _) if app.rooms().crumbs == 0 => {
-            format!("{} ", export::metric(app.metric()))
+            vec![format!("{} ", export::metric(app.metric()))]
         }
-        (Screen::Promotion(promotion), _) => match &promotion.answer {
-            Some(answer) => format!("{} callsites ", format::grouped(answer.len)),
-            None => String::new(),
-        },
-        (Screen::Leaks(leaks), _) => match &leaks.answer {
-            Some(answer) => format!("{} callsites ", format::grouped(answer.len)),
-            None => String::new(),
-        },
+        (Screen::Promotion(promotion), _) => {
+            let len = promotion.answer.as_ref().map(|answer| answer.len);
+            len.map_or_else(Vec::new, |len| of(len, len, "callsites"))
+        }
+        (Screen::Leaks(leaks), _) => {
+            let len = leaks.answer.as_ref().map(|answer| answer.len);
+            len.map_or_else(Vec::new, |len| of(len, len, "callsites"))
+        }
         (Screen::Targets(targets), _) => match targets.counts() {
-            (1, 1) => "1 target ".into(),
-            (shown, of) if shown == of => format!("{} targets ", format::grouped(of)),
-            (shown, of) => {
-                format!("{} of {} targets ", format::grouped(shown), format::grouped(of))
-            }
+            (1, 1) => vec!["1 target ".into()],
+            (shown, all) => of(shown, all, "targets"),
         },
         (
             Screen::Callers(_)
@@ -214,6 +239,6 @@ fn count(app: &App) -> String {
             | Screen::Export(_),
             _,
         )
-        | (Screen::Callsites(_), None) => String::new(),
+        | (Screen::Callsites(_), None) => Vec::new(),
     }
 }

@@ -1,12 +1,44 @@
 //! What a person reads from screen to screen: names that are the same, figures that say what
 //! they count, keys that are seen, and lines that stay where they are.
 
-use super::testing::{drawn, run, text};
+use super::testing::{drawn, orders, run, screen, text};
 use crate::app::{App, Message};
 use crate::session::fixture::Fixture;
 
 const NARROW: (u16, u16) = (80, 24);
 const WIDE: (u16, u16) = (120, 40);
+
+/// What is done most is seen on the narrowest usual terminal, however many rows there are.
+#[test]
+fn the_keys_that_are_used_most_are_seen() {
+    let mut f = orders();
+    for site in 0..1_200 {
+        let stack = f.stack(&["main@main.rs:1", &format!("many::site{site}@many.rs:{site}")]);
+        f.alloc(stack, 100_000);
+    }
+    f.pass(1.0);
+    let wanted: [(&str, &[&str]); 6] = [
+        ("", &["Enter callers", "/ filter", "d details", "e export", "M mark"]),
+        ("/site⏎", &["Enter callers", "/ filter", "d details", "e export", "M mark"]),
+        ("7", &["Enter details", "/ filter", "e export", "M mark"]),
+        ("5", &["Enter callers", "/ filter", "d details", "e export", "M mark"]),
+        ("4", &["Enter callers", "/ filter", "d details", "e export", "M mark"]),
+        ("2", &["Enter focus", "Esc back", "/ filter", "d details", "e export", "i invert"]),
+    ];
+    for (keys, wanted) in wanted {
+        let shown = screen(&f.session, NARROW, keys);
+        let bar = shown.lines().last().unwrap();
+        for key in wanted.iter().chain(&["? help", "q quit"]) {
+            assert!(bar.contains(key), "{keys:?}: {key} in {bar}");
+        }
+        assert!(!bar.contains("Enter details  d"), "{bar}");
+    }
+    let count = |keys| {
+        let shown = screen(&f.session, NARROW, keys);
+        shown.trim_end().rsplit("quit").next().unwrap().trim().to_owned()
+    };
+    assert_eq!((count(""), count("/site⏎")), ("1,205".into(), "1200/1205".into()));
+}
 
 fn shown(app: &App, size: (u16, u16)) -> String {
     text(&drawn(app, size))

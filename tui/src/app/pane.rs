@@ -24,16 +24,33 @@ impl App {
     /// The columns of the pane, the line at its left among them; 0: there is none.
     #[must_use]
     pub fn pane_columns(&self) -> u16 {
-        let (columns, _) = self.size;
         let has_details = match self.shown() {
             Screen::Callsites(_) => self.question.group == Grouping::Callsite,
             Screen::Leaks(_) => true,
             _ => false,
         };
-        if !has_details || !self.settings.pane || columns < WIDE {
+        if has_details { self.possible_pane() } else { 0 }
+    }
+
+    /// The same where rows are callsites.
+    fn possible_pane(&self) -> u16 {
+        let (columns, _) = self.size;
+        if !self.settings.pane || columns < WIDE {
             return 0;
         }
         (columns / 8 * EIGHTHS).clamp(LEAST, MOST)
+    }
+
+    /// The terminal's columns and rows.
+    #[must_use]
+    pub const fn size(&self) -> (u16, u16) {
+        self.size
+    }
+
+    /// The columns that the list of callsites has, whatever is shown.
+    #[must_use]
+    pub fn callsites_columns(&self) -> u16 {
+        self.size.0 - self.possible_pane()
     }
 
     /// The columns that are left for the rows.

@@ -63,7 +63,7 @@ impl Layout {
         }
         let beside = width >= BESIDE_FROM && height >= 10;
         let named = width >= NAMED_FROM;
-        let legend_width = if beside { (width / 3).clamp(44, 80) } else { 0 };
+        let legend_width = if beside { (width / 3).clamp(50, 80) } else { 0 };
         let left = if named { LEFT } else { 0 };
         let right = if named { RIGHT } else { 0 };
         let columns = width - legend_width - left - right;

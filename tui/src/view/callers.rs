@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Stylize;
 use ratatui::text::{Line, Span};
 
+use super::callsites::name_columns;
 use super::format::{self, Unit};
 use super::layout::{self, Fields, MARKER, Placed, Wanted};
 use super::{Parts, list_row, names, text};
@@ -104,10 +105,11 @@ pub(super) fn draw(app: &App, callers: &Callers, parts: &Parts, frame: &mut Fram
         return super::empty(app, parts.body, frame);
     }
     let unit = export::unit(app.metric());
+    let usual = usize::from(name_columns(app, name_width));
     let page = usize::from(parts.body.height);
     let shown = callers.rows.iter().enumerate().skip(callers.cursor.offset()).take(page);
     for (y, (index, row)) in (parts.body.y..).zip(shown) {
-        let mut line = name(row, name_width);
+        let mut line = name(row, name_width, usual);
         cells(row, unit, &placed, &mut line);
         let area = Rect { y, height: 1, ..parts.body };
         list_row(line, index == callers.cursor.index(), area, frame);
@@ -123,7 +125,7 @@ fn cells(row: &TreeRow, unit: Unit, placed: &[Placed], line: &mut Line<'static>)
 
 /// The branch's sign and the name, indented by depth. Indentation is bounded:
 /// deep rows say their depth instead.
-fn name(row: &TreeRow, width: u16) -> Line<'static> {
+fn name(row: &TreeRow, width: u16, usual: usize) -> Line<'static> {
     let width = usize::from(width);
     let sign = match (row.branches, row.open) {
         (true, true) => "- ",
@@ -139,7 +141,7 @@ fn name(row: &TreeRow, width: u16) -> Line<'static> {
     let lead = format!(" {indent}{sign}");
     let room = (width + usize::from(MARKER)).saturating_sub(text::width(&lead));
     let mut line = Line::from(lead);
-    for span in names::spans(&row.label, room) {
+    for span in names::spans(&row.label, room, usual) {
         line.push_span(span);
     }
     line

@@ -149,6 +149,16 @@ fn columns(app: &App, width: u16) -> (u16, Vec<(&'static Spec, Placed)>) {
     (name, placed.into_iter().map(|p| (specs[p.index], p)).collect())
 }
 
+/// From so many columns on nearly all names are whole wherever they stand.
+const WHOLE_NAMES: u16 = 200;
+
+/// The columns that names have on this screen, now or when it is shown again: as there they
+/// are shortened on all. On the widest terminals each goes by the columns of its `own`.
+#[must_use]
+pub fn name_columns(app: &App, own: u16) -> u16 {
+    if app.size().0 >= WHOLE_NAMES { own } else { columns(app, app.callsites_columns()).0 }
+}
+
 /// A column's heading.
 #[must_use]
 pub fn title(column: Column) -> &'static str {
@@ -185,7 +195,7 @@ pub(super) fn draw(app: &App, cursor: &Cursor, parts: &Parts, frame: &mut Frame)
     let page = usize::from(parts.body.height);
     let places = cursor.offset()..cursor.offset() + page;
     let shown: Vec<_> = places.filter_map(|place| Some((place, table.row(place)?))).collect();
-    let names = names::callsites(shown.iter().map(|(_, row)| &row.label), name_width);
+    let names = names::callsites(shown.iter().map(|(_, row)| &row.label), name_width, name_width);
     for ((y, mut line), &(index, row)) in (parts.body.y..).zip(names).zip(&shown) {
         cells(&row.figures, &columns, &mut line);
         let area = Rect { y, height: 1, ..parts.body };

@@ -62,7 +62,7 @@ pub fn lines(details: &Details, width: u16) -> Vec<Line<'static>> {
 
 pub(super) fn title(answer: &Answer, width: usize) -> Line<'static> {
     let mut line = Line::from(" ");
-    for span in names::spans(&answer.label, width.saturating_sub(2)) {
+    for span in names::whole(&answer.label, width.saturating_sub(2)) {
         line.push_span(span.bold());
     }
     line
@@ -304,7 +304,7 @@ fn some_frames(frames: &[crate::query::Label], most: usize, width: usize) -> Vec
         .take(most)
         .map(|label| {
             let mut line = Line::from("     ");
-            line.spans.extend(names::spans(label, width.saturating_sub(6)));
+            line.spans.extend(names::whole(label, width.saturating_sub(6)));
             line
         })
         .collect();

@@ -128,7 +128,7 @@ fn selected(app: &App, flame: &Flame, area: Rect, frame: &mut Frame) {
     if bar.key == NodeKey::SMALLER {
         line.push_span(bar.label.function.to_string());
     } else {
-        for span in super::names::spans(&bar.label, room) {
+        for span in super::names::whole(&bar.label, room) {
             line.push_span(span);
         }
     }

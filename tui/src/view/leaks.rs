@@ -15,6 +15,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Stylize;
 use ratatui::text::{Line, Span};
 
+use super::callsites::name_columns;
 use super::format::{self, Rounding, Unit};
 use super::layout::{self, Fields, Placed, Wanted};
 use super::{Parts, list_row, names, text, theme};
@@ -118,7 +119,8 @@ pub(super) fn draw(app: &App, leaks: &Leaks, parts: &Parts, frame: &mut Frame) {
     }
     let places = leaks.cursor.offset()..leaks.cursor.offset() + rooms.rows;
     let shown: Vec<_> = places.filter_map(|place| Some((place, answer.row(place)?))).collect();
-    let names = names::callsites(shown.iter().map(|(_, row)| &row.label), name);
+    let names =
+        names::callsites(shown.iter().map(|(_, row)| &row.label), name, name_columns(app, name));
     for ((y, mut line), &(place, row)) in (body.y..body.bottom()).zip(names).zip(&shown) {
         cells(&row.figures, &specs, &placed, &mut line);
         list_row(line, place == leaks.cursor.index(), Rect { y, height: 1, ..body }, frame);

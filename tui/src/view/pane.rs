@@ -69,7 +69,7 @@ pub(super) fn beside(app: &App, parts: &Parts, frame: &mut Frame) -> Parts {
 fn lines(app: &App, pane: &Details, width: usize, height: usize) -> Vec<Line<'static>> {
     let Some(answer) = &pane.answer else {
         let mut title = Line::from(" ");
-        for span in names::spans(&pane.label, width.saturating_sub(2)) {
+        for span in names::whole(&pane.label, width.saturating_sub(2)) {
             title.push_span(span.bold());
         }
         let why = if pane.is_asked() { "nothing is known of this moment" } else { "…" };

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Stylize;
 use ratatui::text::Line;
 
+use super::callsites::name_columns;
 use super::format::{self, Figure, Unit};
 use super::layout::{self, Fields, Placed, Wanted};
 use super::{Parts, list_row, names, survival};
@@ -97,7 +98,8 @@ pub(super) fn draw(app: &App, promotion: &Promotion, parts: &Parts, frame: &mut 
     let cursor = &promotion.cursor;
     let places = cursor.offset()..cursor.offset() + usize::from(parts.body.height);
     let shown: Vec<_> = places.filter_map(|place| Some((place, answer.row(place)?))).collect();
-    let names = names::callsites(shown.iter().map(|(_, row)| &row.label), name);
+    let names =
+        names::callsites(shown.iter().map(|(_, row)| &row.label), name, name_columns(app, name));
     for ((y, mut line), &(place, row)) in (parts.body.y..).zip(names).zip(&shown) {
         cells(&row.figures, &placed, &mut line);
         let area = Rect { y, height: 1, ..parts.body };

@@ -95,7 +95,7 @@ pub(super) fn draw(app: &App, threads: &Threads, parts: &Parts, frame: &mut Fram
     for (y, (place, row)) in (parts.body.y..parts.body.bottom()).zip(shown) {
         let tid = row.tid.map_or_else(String::new, |tid| format!("tid {tid}"));
         let label = Label { function: thread_name(row).into(), location: tid.into(), named: true };
-        let mut line = names::callsite(&label, name);
+        let mut line = names::one(&label, name);
         for p in &placed {
             layout::pad_to(&mut line, p.x);
             let figure = (COLUMNS[p.index].cell)(row);

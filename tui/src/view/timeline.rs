@@ -22,7 +22,7 @@ use ratatui::style::{Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 
 use super::format::{self, Rounding, Unit};
-use super::{Parts, list_row, names, spark, text, timebar};
+use super::{Parts, callsites, list_row, names, spark, text, timebar};
 use crate::app::App;
 use crate::app::timeline::{Layout, MOST_SERIES, Timeline};
 use crate::query::{self, When};
@@ -340,11 +340,15 @@ fn legend(app: &App, timeline: &Timeline, answer: &query::Timeline, area: Rect, 
         format!("   {}{}", text::left("callsite", name_width + 1), text::right(&when, FIGURE));
     frame.render_widget(Line::from(heading).dim(), line_at(0));
     let shown = usize::from(area.height) - 2;
-    for (i, series) in answer.series.iter().take(shown.min(MOST_SERIES)).enumerate() {
+    let series = answer.series.iter().take(shown.min(MOST_SERIES));
+    let columns = u16::try_from(name_width).unwrap_or(u16::MAX);
+    let usual = callsites::name_columns(app, columns);
+    let names = names::callsites(series.clone().map(|series| &series.label), columns, usual);
+    for (i, (series, name)) in series.zip(names).enumerate() {
         let (rich, plain) = FILLINGS[i];
         let filling = if ascii { plain } else { rich };
-        let mut line = Line::from(format!(" {filling} "));
-        line.extend(names::spans(&series.label, name_width));
+        let mut line = Line::from(format!(" {filling}"));
+        line.extend(name);
         pad(&mut line, 4 + name_width);
         let figure = format::estimate(&series.in_use, Unit::Bytes);
         let said = text::right(&figure.to_string(), FIGURE);

@@ -21,7 +21,7 @@ fn leaks_are_told_from_what_stays() {
     terminal.press("7");
     // It grows, with evidence, and leads the list.
     let first = terminal.until("the leak in the first row, as growth", |screen| {
-        let mut rows = screen.lines().skip_while(|line| !line.starts_with(" callsite "));
+        let mut rows = screen.lines().skip_while(|line| !line.starts_with(" callsite"));
         rows.nth(1)
             .filter(|row| row.contains("forget_session") && row.contains("▲+"))
             .map(str::to_owned)
@@ -62,7 +62,7 @@ fn a_leak_is_looked_at_closely() {
     terminal.wait_for("forget_session");
     terminal.press("7");
     terminal.until("the leak in the first row", |screen| {
-        let mut rows = screen.lines().skip_while(|line| !line.starts_with(" callsite "));
+        let mut rows = screen.lines().skip_while(|line| !line.starts_with(" callsite"));
         rows.nth(1).filter(|row| row.contains("forget_session") && row.contains("▲+")).map(|_| ())
     });
     terminal.press(key::ENTER);

@@ -208,7 +208,7 @@ fn the_mouse_does_it_all() {
     let tab = place(&terminal, "1 Callsites", "7 Leaks");
     click(&mut terminal, tab);
     terminal.wait_for(" reaches ");
-    let old = place(&terminal, " callsite ", " old ");
+    let old = place(&terminal, " callsite, grown first ", " old ");
     click(&mut terminal, (old.0 + 1, old.1));
     line(&terminal, &[" callsite ", " old ▼"]);
     terminal.press("q");

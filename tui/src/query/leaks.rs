@@ -60,6 +60,13 @@ impl Sorted<LeakColumn> {
             LeakColumn::Name => LeakColumn::Growth,
         }
     }
+
+    /// Whether rows are ordered by growth, where there is evidence of it, and else by what is
+    /// old.
+    #[must_use]
+    pub fn is_two_part(self) -> bool {
+        self.column == LeakColumn::Growth
+    }
 }
 
 /// When the blocks of a generation were born.
@@ -269,7 +276,10 @@ impl<'a> LeakList<'a> {
         if self.by.column == LeakColumn::Name {
             return self.by.turned(names());
         }
-        self.by.figures(a.figure, b.figure).then(b.old.total_cmp(&a.old)).then_with(names)
+        let old = b.old.total_cmp(&a.old);
+        // What is old is the second part of that order, and is turned with the first.
+        let old = if self.by.is_two_part() { self.by.turned(old) } else { old };
+        self.by.figures(a.figure, b.figure).then(old).then_with(names)
     }
 
     /// How many rows there are.

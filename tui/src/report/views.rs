@@ -384,6 +384,9 @@ fn about_leaks(asked: &Asked, leaks: &Leaks, mark: Option<&str>, recorded: bool)
         elapsed(leaks.from_ns),
         elapsed(leaks.to_ns),
     )];
+    if leaks.len > 1 {
+        notes.push("order: what grew with evidence, by how much; then the others, by old".into());
+    }
     let watched_ns = leaks.to_ns.saturating_sub(leaks.from_ns);
     if !recorded && asked.when == When::Now && watched_ns < SHORT_NS {
         notes.push(format!(

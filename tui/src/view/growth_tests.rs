@@ -2,7 +2,7 @@
 
 use super::testing::{drawn, orders, press, run, run_with, screen, styles, text};
 use crate::app::settings::Settings;
-use crate::app::{App, Effect, Message};
+use crate::app::{App, Effect, Message, Screen};
 use crate::query::Grouping;
 use crate::session::fixture::Fixture;
 use crate::system::{Limit, Memory};
@@ -119,6 +119,42 @@ fn the_base_of_growth_is_chosen() {
         said.push((since.contains("before load"), since.contains("heaptop came")));
     }
     assert_eq!(said, [(true, false), (false, true), (false, false)]);
+}
+
+/// Rows without evidence are in the order of what is old: both columns are marked, and the
+/// heading says how the two go together.
+#[test]
+fn the_order_of_leaks_is_said() {
+    let f = marked();
+    let size = (120, 40);
+    let mut app = run(&f.session, size, "7");
+    let heading = |app: &App| {
+        let shown = text(&drawn(app, size));
+        shown.lines().find(|line| line.contains("in use  ")).unwrap().to_owned()
+    };
+    let old = |app: &App| -> Vec<f64> {
+        let Screen::Leaks(leaks) = app.screen() else { panic!("{:?}", app.screen()) };
+        let rows = &leaks.answer.as_ref().unwrap().rows;
+        assert!(rows.iter().all(|row| !row.figures.grew), "{rows:?}");
+        rows.iter().map(|row| row.figures.old_bytes.point().unwrap_or(0.0)).collect()
+    };
+    let said = heading(&app);
+    for part in ["callsite, grown first", "growth ▼", " old ▼"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(old(&app).is_sorted_by(|a, b| a >= b), "{:?}", old(&app));
+    // Turned round, both parts are.
+    press(&mut app, &f.session, "S");
+    let said = heading(&app);
+    for part in ["callsite, grown last", "growth ▲", " old ▲"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(old(&app).is_sorted(), "{:?}", old(&app));
+    // By one column there is one mark.
+    press(&mut app, &f.session, "s");
+    let said = heading(&app);
+    assert!(said.starts_with(" callsite  ") && said.contains(" old ▼"), "{said}");
+    assert!(!said.contains("growth ▼"), "{said}");
 }
 
 /// Without evidence there is no forecast, whatever is left.
@@ -262,7 +298,7 @@ fn lines_above_the_leaks_fit() {
             let said: Vec<&str> = shown
                 .lines()
                 .skip_while(|line| !line.starts_with(" growth "))
-                .take_while(|line| !line.starts_with(" callsite "))
+                .take_while(|line| !line.starts_with(" callsite"))
                 // Beside them stand the selected one's details.
                 .map(|line| line.split('│').next().unwrap_or_default().trim_end())
                 .collect();
@@ -348,7 +384,8 @@ fn a_wide_screen_uses_its_room() {
         let shown = text(&drawn(&run_with(&f.session, wide, alone, keys), wide));
         let heading = shown
             .lines()
-            .find(|line| line.starts_with(" callsite") || line.starts_with(" callers"))
+            .filter(|line| line.starts_with(" callsite") || line.starts_with(" callers "))
+            .find(|line| !line.starts_with(" callers of "))
             .unwrap_or_else(|| panic!("{keys}: {shown}"));
         for title in titles {
             assert!(heading.contains(title), "{keys}: {title} is not in {heading}");

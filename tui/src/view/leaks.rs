@@ -6,7 +6,7 @@
 //! reaches       cgroup memory.max 2.00 GiB in 3 h (2 h to 5 h), if RSS grows as in use does
 //! RSS           100 MiB: in use 12 MiB ±14 %, slack –, files …, agent …, unexplained …
 //! born          the generations' times, as far as they are no names of marks
-//! heading       callsite    old  age  growth  in use  generations…
+//! heading       callsite, and the order where it has two parts    growth  old  age  …
 //! rows
 //! ```
 
@@ -22,7 +22,7 @@ use super::{Parts, list_row, names, text, theme};
 use crate::app::keys::{Action, TimeKey};
 use crate::app::leaks::Leaks;
 use crate::app::{App, Reading};
-use crate::query::{Generation, LeakColumn, LeakFigures, Leaks as Answer, Reached, When};
+use crate::query::{Generation, LeakColumn, LeakFigures, Leaks as Answer, Reached, Sorted, When};
 use crate::session::estimate::forecast::Forecast;
 use crate::session::figures::Change;
 
@@ -98,10 +98,13 @@ pub(super) fn draw(app: &App, leaks: &Leaks, parts: &Parts, frame: &mut Frame) {
     }
     let specs = columns(answer);
     let (name, placed) = place(&specs, area.width);
-    let mark = |column| layout::mark(leaks.order.column == column, leaks.order.first);
+    let order = leaks.order;
+    let mark = |column| {
+        let second = order.is_two_part() && column == LeakColumn::Old;
+        layout::mark(order.column == column || second, order.first)
+    };
     if rooms.heading > 0 {
-        let callsite = format!("callsite {}", mark(LeakColumn::Name));
-        let mut heading = names::plain(callsite.trim_end(), name);
+        let mut heading = names::plain(&callsite(order), name);
         for p in &placed {
             layout::pad_to(&mut heading, p.x);
             let Spec { title, what, .. } = &specs[p.index];
@@ -128,6 +131,18 @@ pub(super) fn draw(app: &App, leaks: &Leaks, parts: &Parts, frame: &mut Frame) {
     let mut total = names::plain("all of them", name);
     cells(&answer.total, &specs, &placed, &mut total);
     frame.render_widget(total.bold(), parts.total);
+}
+
+/// The heading of the names. Two marks do not tell which column comes first.
+fn callsite(order: Sorted<LeakColumn>) -> String {
+    match (order.is_two_part(), order.first) {
+        (true, true) => "callsite, grown first".to_owned(),
+        (true, false) => "callsite, grown last".to_owned(),
+        (false, first) => {
+            let mark = layout::mark(order.column == LeakColumn::Name, first);
+            format!("callsite {mark}").trim_end().to_owned()
+        }
+    }
 }
 
 fn why_nothing(app: &App) -> String {

@@ -169,7 +169,7 @@ fn enter_leads_from_a_callsite_up_to_main() {
     terminal.press(key::ENTER);
     // The focus is the tree's first row; below it is who calls it.
     let focus = |screen: &str| {
-        let mut lines = screen.lines().skip_while(|line| !line.starts_with(" callers "));
+        let mut lines = screen.lines().skip_while(|line| !line.starts_with(" callers  "));
         // Without the marks of the selected row and of an open branch.
         let line = lines.nth(1)?.trim_start_matches(['▸', ' ', '-']);
         line.split("  ").next().map(str::to_owned)

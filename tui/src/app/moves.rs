@@ -226,7 +226,9 @@ impl App {
         }
     }
 
-    /// To the callers of what is selected here: those that were left, if they are.
+    /// To the callers of what is selected here, a callsite, frame or line: those that were
+    /// left, if they are. Where nothing is selected those that were left are come back to; of
+    /// what they are, they say.
     fn go_to_callers(&mut self, session: &Session) {
         if matches!(self.screen(), Screen::Details(_)) {
             // They lie above it: the way back is the way they were come by.
@@ -235,7 +237,10 @@ impl App {
         if self.stack.len() > 1 {
             return;
         }
-        let selected = self.selected().map(|(key, _)| key);
+        let selected = match self.screen() {
+            Screen::Source(s) => s.figures(s.line).map(|line| line.key),
+            _ => self.selected_node(),
+        };
         let left = match self.aside.first() {
             Some(Screen::Callers(c)) => c.focus.first().copied(),
             _ => None,
@@ -354,10 +359,21 @@ impl App {
                 .selected()
                 .map(|(key, label)| Callers::of(vec![key], vec![label], Direction::Callers)),
         };
-        if let Some(next) = next {
-            self.aside.clear();
-            self.stack.push(Screen::Callers(Box::new(next)));
-            self.ask(session);
+        match (next, self.screen()) {
+            (Some(next), _) => {
+                self.aside.clear();
+                self.stack.push(Screen::Callers(Box::new(next)));
+                self.ask(session);
+            }
+            (None, Screen::Callers(c)) => {
+                let smaller = c.rows.get(c.cursor.index()).map(|row| row.key);
+                self.say(if smaller == Some(NodeKey::SMALLER) {
+                    "these are many frames, each of little: none of them can be the focus".into()
+                } else {
+                    self.with_key("this is the focus", Action::Back, "goes back")
+                });
+            }
+            _ => {}
         }
     }
 

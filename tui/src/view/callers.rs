@@ -13,6 +13,7 @@ use crate::app::tree::TreeRow;
 use crate::app::{App, Callers};
 use crate::export;
 use crate::query::{Direction, Metric};
+use crate::session::figures::Estimate;
 
 /// A column of the tree.
 struct Spec {
@@ -48,11 +49,7 @@ const COLUMNS: [Spec; 4] = [
     spec("flat", AMOUNT, 1, |row, unit, fields| figure(&row.flat, unit, fields)),
 ];
 
-fn figure(
-    estimate: &crate::session::figures::Estimate,
-    unit: Unit,
-    fields: Fields,
-) -> Span<'static> {
+fn figure(estimate: &Estimate, unit: Unit, fields: Fields) -> Span<'static> {
     let figure = format::estimate(estimate, unit);
     let text = layout::figure(&figure, fields);
     if figure.dim { text.dim() } else { text.into() }
@@ -88,8 +85,9 @@ pub fn is_name(x: u16, width: u16) -> bool {
 
 /// Draws crumbs, heading and rows.
 pub(super) fn draw(app: &App, callers: &Callers, parts: &Parts, frame: &mut Frame) {
-    crumbs(callers, app.metric(), parts.crumbs, frame);
     let (name_width, placed) = place(parts.body.width);
+    let usual = usize::from(name_columns(app, name_width));
+    crumbs(callers, app.metric(), usual, parts.crumbs, frame);
     let title = match callers.direction {
         Direction::Callers => "callers",
         Direction::Callees => "callees",
@@ -105,7 +103,6 @@ pub(super) fn draw(app: &App, callers: &Callers, parts: &Parts, frame: &mut Fram
         return super::empty(app, parts.body, frame);
     }
     let unit = export::unit(app.metric());
-    let usual = usize::from(name_columns(app, name_width));
     let page = usize::from(parts.body.height);
     let shown = callers.rows.iter().enumerate().skip(callers.cursor.offset()).take(page);
     for (y, (index, row)) in (parts.body.y..).zip(shown) {
@@ -147,17 +144,52 @@ fn name(row: &TreeRow, width: u16, usual: usize) -> Line<'static> {
     line
 }
 
-/// The focus and how one came to it; the last is the focus itself.
-fn crumbs(callers: &Callers, metric: Metric, area: Rect, frame: &mut Frame) {
+/// What is counted: a callsite's are less than what goes through its line on the screen of
+/// the source, where others may be inlined into it.
+fn counted(callers: &Callers, metric: Metric) -> [String; 2] {
+    let metric = export::metric(metric);
+    let of = match (&callers.tree, callers.focus.len()) {
+        (None, _) | (_, 0) => "",
+        (Some(_), 2..) => " along this path",
+        (Some(tree), 1)
+            if callers.direction == Direction::Callers && tree.flat != Estimate::Unknown =>
+        {
+            " at this callsite alone"
+        }
+        (Some(_), 1) => " through this frame",
+    };
+    [format!("{metric}{of} "), format!("{metric} ")]
+}
+
+/// Of what they are callers, and how one came to it; the last is the focus itself. Names are
+/// whole where there is room for them and for what is counted, else as in lists.
+fn crumbs(callers: &Callers, metric: Metric, usual: usize, area: Rect, frame: &mut Frame) {
     let width = usize::from(area.width);
-    let right = format!("{} ", export::metric(metric));
-    let right = if text::width(&right) + 30 > width { String::new() } else { right };
-    let room = width.saturating_sub(text::width(&right) + 3);
-    let path: Vec<String> =
-        callers.crumbs.iter().map(|label| text::name(&label.function).into_owned()).collect();
-    let path = text::keep_end(&path.join(" › "), room).into_owned();
-    let gap = width.saturating_sub(1 + text::width(&path) + text::width(&right));
-    let line =
-        Line::from(vec![Span::raw(" "), path.bold(), Span::raw(" ".repeat(gap)), right.dim()]);
-    frame.render_widget(line, area);
+    let path = |columns: usize| {
+        let names = callers.crumbs.iter().map(|label| {
+            let name = text::name(&label.function);
+            text::keep_name(&name, columns).into_owned()
+        });
+        names.collect::<Vec<_>>().join(" › ")
+    };
+    let (whole, short) = (path(usize::MAX), path(usual));
+    let [counted, metric] = counted(callers, metric);
+    let of = match callers.direction {
+        _ if width < 60 => "",
+        Direction::Callers => "callers of ",
+        Direction::Callees => "callees of ",
+    };
+    let forms = [(&whole, &counted), (&short, &counted), (&whole, &metric), (&short, &metric)];
+    let room = |right: &str| width.saturating_sub(text::width(right) + of.len() + 3);
+    let fits = |(path, right): &(&String, &String)| text::width(path) <= room(right);
+    let (path, right) = match forms.into_iter().find(fits) {
+        Some((path, right)) => (path, right.as_str()),
+        None if text::width(&metric) + 30 <= width => (&short, metric.as_str()),
+        None => (&short, ""),
+    };
+    let path = text::keep_end(path, room(right)).into_owned();
+    let gap = width.saturating_sub(1 + of.len() + text::width(&path) + text::width(right));
+    let right = right.to_owned();
+    let parts = [" ".into(), of.dim(), path.bold(), " ".repeat(gap).into(), right.dim()];
+    frame.render_widget(Line::from(parts.to_vec()), area);
 }

@@ -113,7 +113,7 @@ fn headings_sort_on_every_screen_that_has_some() {
         }
 
         let mut app = run(&f.session, size, "2");
-        let (x, y) = place(&app, size, heading, "callers");
+        let (x, y) = place(&app, size, heading, "callers  ");
         mouse(&mut app, &f.session, DOWN, (x, y));
         assert!(rows(&app)[usize::from(y)].starts_with(" callees"), "{:?}", rows(&app));
 

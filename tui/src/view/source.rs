@@ -27,6 +27,12 @@ const MEDIUM: u16 = 40;
 /// Columns of a line's number.
 const NUMBER: usize = 5;
 
+/// What is counted: not what the callers of one callsite are told of.
+const COUNTED: [&str; 2] = [
+    "cum: of all callsites reached through the line; flat: allocated right at it",
+    "cum: all through the line; flat: at it",
+];
+
 /// Draws the file's name, headings and lines.
 pub(super) fn draw(app: &App, source: &Source, parts: &Parts, frame: &mut Frame) {
     let Some(file) = &source.file else {
@@ -42,6 +48,9 @@ pub(super) fn draw(app: &App, source: &Source, parts: &Parts, frame: &mut Frame)
         heading.push_span(Span::raw(gap(*field)));
     }
     heading.push_span(Span::raw(text::right("line", NUMBER)));
+    let room = usize::from(parts.heading.width).saturating_sub(heading.width() + 2);
+    let says = COUNTED.iter().find(|says| text::width(says) <= room);
+    heading.push_span(says.map_or_else(String::new, |says| format!("  {says}")));
     frame.render_widget(heading.dim(), parts.heading);
     let unit = export::unit(app.metric());
     let page = usize::from(parts.body.height);

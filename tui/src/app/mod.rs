@@ -51,6 +51,7 @@ pub mod time;
 pub mod timeline;
 pub mod tree;
 mod update;
+pub mod words;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

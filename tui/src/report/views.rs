@@ -288,7 +288,7 @@ fn threads(session: &Session, asked: &Asked) -> Report {
         column("in_use_bytes", "in use"),
         column("in_use_objects", "objects"),
         column("freed_elsewhere_bytes", "freed by others"),
-        column("freed_elsewhere_share", "of freed"),
+        column("freed_elsewhere_share", "others free"),
     ];
     let threads = query::threads(session, asked.when, &asked.filter);
     let len = threads.len();

@@ -10,6 +10,7 @@ use ratatui::text::{Line, Span};
 use super::text;
 use crate::app::keymap::Keymap;
 use crate::app::keys::{Action, Binding, LEGEND, Place, SCREENS};
+use crate::app::words;
 use crate::query::filter::PREDICATES;
 
 /// Columns of the keys.
@@ -52,6 +53,7 @@ pub fn help(keymap: &Keymap, place: Place, width: u16) -> Help {
             help.entry(keys, binding.says, width);
         }
     }
+    help.words(place, width);
     help.part("Keys on all screens", width);
     for (binding, keys) in keymap.lines().filter(|(b, _)| is_general(b)) {
         if binding.places.contains(&place) {
@@ -78,6 +80,7 @@ pub fn help(keymap: &Keymap, place: Place, width: u16) -> Help {
                 help.entry(keys, binding.says, width);
             }
         }
+        help.words(other, width);
     }
     help
 }
@@ -95,6 +98,17 @@ impl Help {
         self.parts.push(self.lines.len());
         self.lines
             .push(Line::from(text::keep_start(&format!(" {title}"), width).into_owned()).bold());
+    }
+
+    /// What the words of a screen mean, if it has any.
+    fn words(&mut self, place: Place, width: usize) {
+        let words = words::of(place);
+        if !words.is_empty() {
+            self.part(&format!("Words on {}", place.title()), width);
+        }
+        for (word, says) in words {
+            self.entry(word, says, width);
+        }
     }
 
     fn said(&mut self, said: &str, width: usize) {
@@ -160,6 +174,7 @@ mod tests {
                     wanted.extend(BINDINGS.iter().map(|b| (b.shown, b.says)));
                     wanted.extend(PREDICATES.iter().map(|p| (p.shown, p.says)));
                     wanted.extend(LEGEND);
+                    wanted.extend(EVERYWHERE.iter().flat_map(|&place| words::of(place)));
                 }
                 for (keys, says) in wanted {
                     // Keys that go on in a second line stand between what is said.
@@ -167,6 +182,33 @@ mod tests {
                         text::width(keys) > KEYS || words.contains(&format!("{keys} {says}"));
                     assert!(whole, "{place:?} on {width}: {keys} {says}");
                 }
+            }
+        }
+    }
+
+    /// Headings and labels that say nothing by themselves stand in the help of their screen,
+    /// in a line each, before anything of other screens.
+    #[test]
+    fn words_that_nobody_knows_are_explained_on_their_screen() {
+        for &place in EVERYWHERE {
+            for (word, says) in words::of(place) {
+                let fits = text::width(word) <= KEYS && text::width(says) <= 80 - KEYS - 4;
+                assert!(fits, "{place:?}: {word} {says}");
+            }
+        }
+        let wanted: [(Place, &[&str]); 3] = [
+            (Place::Promotion, &["born young", "rate", "dies at", "measured", "followed for"]),
+            (Place::Leaks, &["old", "age", "born before", "born 1 to 4", "slack", "unexplained"]),
+            (Place::Details, &["stay", "← moved", "of … freed", "steps a chain"]),
+        ];
+        for (place, wanted) in wanted {
+            let help = help(&Keymap::default(), place, 80);
+            let lines: Vec<String> = help.lines.iter().map(ToString::to_string).collect();
+            let general = lines.iter().position(|line| line == " Keys on all screens").unwrap();
+            for word in wanted {
+                let begins = format!("  {word}  ");
+                let said = lines[..general].iter().any(|line| line.starts_with(&begins));
+                assert!(said, "{word} of {place:?}");
             }
         }
     }
@@ -189,7 +231,8 @@ mod tests {
             titles[..4],
             [" Keys on Flame", " Keys on all screens", " What the signs mean", " Filters"]
         );
-        assert_eq!(titles.len(), 4 + EVERYWHERE.len() - 1);
+        let with_words = EVERYWHERE.iter().filter(|place| !words::of(**place).is_empty()).count();
+        assert_eq!(titles.len(), 4 + EVERYWHERE.len() - 1 + with_words);
         let targets = words(&of(Place::Targets));
         assert!(targets.contains("attach to the selected target") && targets.contains("quit"));
         assert!(!targets.contains("pause the screen"), "nothing of that works there");

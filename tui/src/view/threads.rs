@@ -49,7 +49,7 @@ const COLUMNS: [Spec; 6] = [
     spec("freed by others", Sort::FreedElsewhere, BYTES, 50, |t| {
         format::estimate(&t.freed_elsewhere_bytes, Unit::Bytes)
     }),
-    spec("of freed", Sort::Share, SHARE, 80, |t| format::ratio(&t.freed_elsewhere)),
+    spec("others free", Sort::Share, SHARE, 80, |t| format::ratio(&t.freed_elsewhere)),
 ];
 
 fn placed(width: u16) -> (u16, Vec<Placed>) {

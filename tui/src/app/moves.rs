@@ -193,8 +193,9 @@ impl App {
         if place == Place::Callers {
             return self.go_to_callers(session);
         }
-        // Of the source it is the file of what is selected here.
+        // Of the source it is the file of what is selected here, or was among the callsites.
         let selected = self.selected_node();
+        let among = self.selected_among_callsites().map(|(key, _)| key);
         if self.stack.len() > 1 {
             self.aside = self.stack.split_off(1);
         }
@@ -203,7 +204,9 @@ impl App {
             std::mem::swap(wanted, shown);
         }
         if place == Place::Source {
-            self.open_source(selected, session);
+            let has_none =
+                matches!(self.stack.first(), Some(Screen::Source(s)) if s.file.is_none());
+            self.open_source(selected.or(among.filter(|_| has_none)), session);
         }
         self.come_back(session);
     }
@@ -269,16 +272,7 @@ impl App {
             _ => None,
         };
         let frame = frame.filter(|(key, _)| ![NodeKey::ALL, NodeKey::SMALLER].contains(key));
-        let among = || {
-            let cursor = self.lowest.iter().find_map(|screen| match screen {
-                Screen::Callsites(cursor) => Some(cursor),
-                _ => None,
-            });
-            // The rows of classes have no callers.
-            let table = self.table.as_ref().filter(|_| self.question.group == Grouping::Callsite);
-            table?.row(cursor?.index()).map(|row| (row.key, row.label.clone()))
-        };
-        let Some((key, label)) = frame.or_else(among) else {
+        let Some((key, label)) = frame.or_else(|| self.selected_among_callsites()) else {
             let list = Action::Go(Place::Callsites);
             return self.say(self.with_key("select a callsite first", list, "lists them"));
         };
@@ -286,6 +280,17 @@ impl App {
         self.aside.clear();
         self.stack.push(Screen::Callers(Box::new(next)));
         self.ask(session);
+    }
+
+    /// What was selected on the screen of callsites, from another one.
+    fn selected_among_callsites(&self) -> Option<(NodeKey, Label)> {
+        let cursor = self.lowest.iter().find_map(|screen| match screen {
+            Screen::Callsites(cursor) => Some(cursor),
+            _ => None,
+        });
+        // A class of callsites has no callers of its own.
+        let table = self.table.as_ref().filter(|_| self.question.group == Grouping::Callsite);
+        table?.row(cursor?.index()).map(|row| (row.key, row.label.clone()))
     }
 
     /// A screen that was covered is on top again: what it holds is old, unless

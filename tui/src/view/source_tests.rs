@@ -60,6 +60,18 @@ fn lines_are_gone_along_and_drilled() {
 }
 
 #[test]
+fn where_nothing_is_selected_the_callsite_is_that_of_the_first_screen() {
+    let f = orders();
+    let mut app = run(&f.session, (80, 24), "");
+    assert_eq!(press(&mut app, &f.session, "68"), [Effect::Read(FILE.into())]);
+    // What is being read stays, wherever one comes from.
+    let mut app = shown(&f.session, (80, 24));
+    press(&mut app, &f.session, "kkk");
+    assert_eq!(press(&mut app, &f.session, "68"), []);
+    assert_eq!(source(&app).line, 85);
+}
+
+#[test]
 fn without_its_text_a_file_has_figures_by_line() {
     let f = orders();
     let mut app = run(&f.session, (100, 24), "8");

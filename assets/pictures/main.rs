@@ -130,6 +130,9 @@ fn main() {
     }
     save("demo.svg", &film.svg());
     save("demo.cast", &film.cast());
+    // The film ends where a filter is typed.
+    terminal.press("\r");
+    terminal.wait_for("filter fc");
     terminal.press("q");
     terminal.wait();
 }

@@ -5,6 +5,8 @@
 //! choice of page sizes makes so, or chance) glibc tells the range of its code alone. The
 //! tables are in another segment then, which the program's own headers tell.
 
+use libc::Elf64_Phdr;
+
 use crate::engine::sync::{
     AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
@@ -21,7 +23,8 @@ shared! {
 
 /// Looks at the program's headers.
 pub fn prime() {
-    let Some((start, end)) = segment(&headers()) else { return };
+    let (all, bias) = headers();
+    let Some((start, end)) = segment(all, bias) else { return };
     START.store(start, Relaxed);
     // Partner: the Acquire in `end_of`.
     END.store(end, Release);
@@ -33,31 +36,31 @@ pub fn end_of(at: usize) -> Option<usize> {
     (START.load(Relaxed)..end).contains(&at).then_some(end)
 }
 
-/// (type, address and bytes as the file says), and how much is to be added to addresses.
-type Headers = (Vec<(u32, usize, usize)>, usize);
-
-fn headers() -> Headers {
+/// The program's headers, and how much is to be added to their addresses. Nothing is
+/// allocated: this is the program's own thread.
+fn headers() -> (&'static [Elf64_Phdr], usize) {
     // SAFETY: no memory involved.
     let [at, count, size] = [libc::AT_PHDR, libc::AT_PHNUM, libc::AT_PHENT]
         .map(|what| unsafe { libc::getauxval(what) } as usize);
-    if at == 0 || size != size_of::<libc::Elf64_Phdr>() {
-        return (Vec::new(), 0);
+    if at == 0 || size != size_of::<Elf64_Phdr>() {
+        return (&[], 0);
     }
     // SAFETY: the kernel says that so many headers lie there; they stay as they are.
-    let all = unsafe { std::slice::from_raw_parts(at as *const libc::Elf64_Phdr, count) };
+    let all = unsafe { std::slice::from_raw_parts(at as *const Elf64_Phdr, count) };
     let own = all.iter().find(|h| h.p_type == libc::PT_PHDR);
-    let bias = own.map_or(0, |own| at.wrapping_sub(own.p_vaddr as usize));
-    (all.iter().map(|h| (h.p_type, h.p_vaddr as usize, h.p_filesz as usize)).collect(), bias)
+    (all, own.map_or(0, |own| at.wrapping_sub(own.p_vaddr as usize)))
 }
 
 /// The segment that the tables lie in.
-fn segment((all, bias): &Headers) -> Option<(usize, usize)> {
-    let (_, tables, _) = *all.iter().find(|h| h.0 == PT_GNU_EH_FRAME)?;
-    let &(_, start, bytes) = all.iter().find(|&&(kind, start, bytes)| {
-        kind == libc::PT_LOAD && tables.checked_sub(start).is_some_and(|offset| offset < bytes)
-    })?;
-    let start = start.wrapping_add(*bias);
-    Some((start, start.checked_add(bytes)?))
+fn segment(all: &[Elf64_Phdr], bias: usize) -> Option<(usize, usize)> {
+    let tables = all.iter().find(|h| h.p_type == PT_GNU_EH_FRAME)?.p_vaddr;
+    let holds = |h: &&Elf64_Phdr| {
+        let offset = tables.checked_sub(h.p_vaddr);
+        h.p_type == libc::PT_LOAD && offset.is_some_and(|offset| offset < h.p_filesz)
+    };
+    let segment = all.iter().find(holds)?;
+    let start = (segment.p_vaddr as usize).wrapping_add(bias);
+    Some((start, start.checked_add(segment.p_filesz as usize)?))
 }
 
 #[cfg(all(test, not(loom)))]
@@ -66,19 +69,30 @@ mod tests {
 
     #[test]
     fn tables_are_in_the_segment_that_holds_them() {
-        let all = vec![
-            (libc::PT_LOAD, 0, 0x17_bffc),
-            (libc::PT_LOAD, 0x17_d000, 0x4b_3610),
-            (PT_GNU_EH_FRAME, 0xe_98e4, 0x1_151c),
+        let header = |p_type, p_vaddr, p_filesz| Elf64_Phdr {
+            p_type,
+            p_vaddr,
+            p_filesz,
+            p_flags: 0,
+            p_offset: 0,
+            p_paddr: 0,
+            p_memsz: p_filesz,
+            p_align: 1,
+        };
+        let all = [
+            header(libc::PT_LOAD, 0, 0x17_bffc),
+            header(libc::PT_LOAD, 0x17_d000, 0x4b_3610),
+            header(PT_GNU_EH_FRAME, 0xe_98e4, 0x1_151c),
         ];
-        assert_eq!(segment(&(all.clone(), 0x1000)), Some((0x1000, 0x17_cffc)));
-        assert_eq!(segment(&(all[1..].to_vec(), 0)), None);
-        assert_eq!(segment(&(all[..2].to_vec(), 0)), None);
+        assert_eq!(segment(&all, 0x1000), Some((0x1000, 0x17_cffc)));
+        assert_eq!(segment(&all[1..], 0), None);
+        assert_eq!(segment(&all[..2], 0), None);
     }
 
     #[test]
     fn the_programs_own_are_found() {
-        let (start, end) = segment(&headers()).expect("a program has tables");
+        let (all, bias) = headers();
+        let (start, end) = segment(all, bias).expect("a program has tables");
         prime();
         assert_eq!(end_of(start), Some(end));
         assert_eq!([end_of(end), end_of(start - 1)], [None, None]);

@@ -109,13 +109,16 @@ pub fn measure(sizes: &[u64], only: &[String]) {
     }
 }
 
-/// Until so many lives are over, at 2,000 samples a second.
+/// Until so many lives are over, at 2,000 samples a second, in front of somebody: with each
+/// refresh a little of what other screens need is made ahead.
 pub fn grow(target: &mut Target, lives: usize) {
+    let mut app = App::new(Options::default());
     while target.session.lives_over().len() < lives {
         let events = target.events(1_000);
         target.say(Batch::pack(&events));
         target.at.time_ns += 500_000_000;
         target.report(target.stacks.min(1_000));
+        app.update(Message::Refresh, &target.session);
     }
 }
 

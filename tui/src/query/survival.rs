@@ -85,14 +85,10 @@ pub fn survival(
         Some(key) => Some(book.groups().at(book.node(key)?)?),
         None => None,
     };
-    // Beside each other: a look at each life's callstack touches little memory.
-    let taken: Vec<bool> = match group {
-        Some(group) => book.stacks().iter().map(|stack| stack.group() == group).collect(),
-        None => Vec::new(),
-    };
+    let group_of = book.group_of();
     let minor = match group {
-        Some(_) => {
-            let of_group = |stack: u32| taken.get(stack as usize).is_some_and(|taken| *taken);
+        Some(group) => {
+            let of_group = |stack: u32| group_of.get(stack as usize) == Some(&group);
             session.minor_lives_of(when, only, of_group)
         }
         None => session.all_minor_lives_at(when, only),

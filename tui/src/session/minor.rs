@@ -216,21 +216,12 @@ impl Over {
             *self = Self { key, ..Self::default() };
         }
         let mut weights = Weights::new();
-        let mut left = most;
-        while left > 0 {
-            let (lives, end) = session.lives.from_place(self.until, left);
-            if std::mem::replace(&mut self.until, end) == end {
-                break;
+        session.lives.go_on(&mut self.until, most, |life| {
+            if within.takes_life(life) {
+                let w = weights.of(life.interval, life.size);
+                self.sums.life(session, within, life, w);
             }
-            for life in lives {
-                left = left.saturating_sub(1);
-                if within.takes_life(&life) {
-                    let w = weights.of(life.interval, life.size);
-                    self.sums.life(session, within, &life, w);
-                }
-            }
-        }
-        left
+        })
     }
 }
 

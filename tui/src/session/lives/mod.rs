@@ -442,6 +442,23 @@ impl Lives {
         (lives, end)
     }
 
+    /// Shows at most `most` lives from a place on, one after the other, and moves the place
+    /// behind them. How many of `most` are left: none, or there were no more.
+    pub fn go_on(&self, place: &mut Place, most: usize, mut see: impl FnMut(&Life)) -> usize {
+        let mut left = most;
+        while left > 0 {
+            let (lives, end) = self.from_place(*place, left);
+            if std::mem::replace(place, end) == end {
+                break;
+            }
+            for life in lives {
+                left = left.saturating_sub(1);
+                see(&life);
+            }
+        }
+        left
+    }
+
     /// All lives of wanted callstacks from a place on that are in its chunk, and the place
     /// behind them, as [`Self::from_place`] has it.
     pub fn of_from_place(

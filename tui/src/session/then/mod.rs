@@ -68,7 +68,7 @@ use heaptop_protocol::ids::{BlockId, ThreadId};
 use heaptop_protocol::totals::{Total, Totals};
 use rustc_hash::FxHashMap;
 use standing::{One, Purpose};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use totals::{Grown, Sets};
 use trend::Trend;
@@ -108,6 +108,8 @@ pub(super) struct Kept {
     present: RefCell<present::Kept>,
     making: RefCell<Option<making::Making>>,
     threads: RefCell<threads::Over>,
+    /// How many lives there were at the last look ahead.
+    ahead: Cell<usize>,
     closely: RefCell<closely::Kept>,
 }
 

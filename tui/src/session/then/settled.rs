@@ -30,9 +30,12 @@ use std::sync::Arc;
 const MOST_BYTES: usize = 48 << 20;
 /// Chunks from one to the next, at least, of callstacks: half a million lives.
 const SPACING: usize = 8;
-/// Lives that a look ahead goes through at most, whatever for: more than come in the quarter
-/// of a second to the next for all that they are looked through for.
-const AHEAD: usize = 1 << 13;
+/// Lives that a look ahead goes through, whatever for, beside those that have come since the
+/// last: these it goes through for each of what it is for, so that it never falls behind,
+const AHEAD: usize = 1 << 12;
+const PURPOSES: usize = 8;
+/// but no more than this.
+const MOST_AHEAD: usize = 1 << 17;
 /// What the ages of a group take, about.
 const GROUP_BYTES: usize = 1536;
 
@@ -193,13 +196,17 @@ impl Session {
     }
 
     /// Adds up a little of what will be asked for when a screen is opened that needs the
-    /// past: of at most [`AHEAD`] lives, first of what the present needs.
+    /// past, first of what the present needs.
     pub fn look_ahead(&self) {
         if self.span().is_none() {
             return;
         }
+        let came = self.lives.len().abs_diff(self.then.ahead.replace(self.lives.len()));
+        let most = came.saturating_mul(PURPOSES).saturating_add(AHEAD).min(MOST_AHEAD);
         let bounds = Bounds::new(self, When::At(self.now_ns));
-        let left = self.look_ahead_at_present(&bounds, AHEAD);
+        let left = self.look_ahead_at_present(&bounds, most);
+        let left = self.look_ahead_at_threads(&bounds, left);
+        let left = self.look_ahead_at_growth(left);
         let mut left = self.look_ahead_at_minor_lives(left);
         let mut settled = self.then.settled.borrow_mut();
         for by in [By::Size, By::Thread, By::Group] {

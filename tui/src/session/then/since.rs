@@ -6,7 +6,7 @@
 //! Numbers are those of a range until now; but in use and growth are all that is known.
 
 use super::bounds::Bounds;
-use super::by::{Classes, Cut};
+use super::by::{By, Classes, Cut};
 use super::only::Seen;
 use super::standing::Purpose;
 use super::totals::{Grown, Sets};
@@ -41,13 +41,14 @@ pub struct Kept(Vec<Over>);
 
 impl Kept {
     /// Of lives that are over, by class.
-    fn grown(&mut self, session: &Session, bounds: &Bounds, cut: &Cut) -> &[Grown] {
-        let key = Key {
-            from_us: bounds.born_after_us,
-            cut: cut.clone(),
-            classes: session.cut_revision(cut),
-            rewritten: session.lives.rewritten(),
-        };
+    pub(super) fn grown(&mut self, session: &Session, bounds: &Bounds, cut: &Cut) -> &[Grown] {
+        self.go_on(session, bounds, cut, usize::MAX);
+        &self.0[0].grown
+    }
+
+    /// Goes on, over so many lives at most, and puts it first. How many are left.
+    fn go_on(&mut self, session: &Session, bounds: &Bounds, cut: &Cut, most: usize) -> usize {
+        let key = Key::of(session, bounds, cut);
         let mut over = match self.0.iter().position(|over| over.key == key) {
             Some(at) => self.0.remove(at),
             None => Over { key: key.clone(), until: Place::default(), grown: Vec::new() },
@@ -55,22 +56,51 @@ impl Kept {
         self.0.retain(|over| over.key.rewritten == key.rewritten);
         self.0.truncate(KEPT - 1);
         // Whoever is over stays what it is.
-        over.go_on(session, &Classes::of(session, cut, &bounds.settled()));
+        let left = over.go_on(session, &Classes::of(session, cut, &bounds.settled()), most);
         self.0.insert(0, over);
-        &self.0[0].grown
+        left
+    }
+
+    /// Whether one is kept already, or there is room for it beside those that were asked for.
+    fn has_room_for(&self, key: &Key) -> bool {
+        let others = self.0.iter().filter(|over| over.key.rewritten == key.rewritten);
+        self.0.iter().any(|over| over.key == *key) || others.count() < KEPT - 1
+    }
+}
+
+impl Key {
+    fn of(session: &Session, bounds: &Bounds, cut: &Cut) -> Self {
+        Self {
+            from_us: bounds.born_after_us,
+            cut: cut.clone(),
+            classes: session.cut_revision(cut),
+            rewritten: session.lives.rewritten(),
+        }
+    }
+}
+
+impl Session {
+    /// Goes through some lives ahead of their being asked for: growth of callsites since
+    /// heaptop came. How many are left.
+    pub(super) fn look_ahead_at_growth(&self, most: usize) -> usize {
+        let Some((from_ns, to_ns)) = self.span().filter(|_| most > 0) else { return most };
+        let bounds = Bounds::new(self, When::Range { from_ns, to_ns });
+        let cut = Cut::from(By::Group);
+        let mut kept = self.then.since.borrow_mut();
+        if !kept.has_room_for(&Key::of(self, &bounds, &cut)) {
+            return most;
+        }
+        kept.go_on(self, &bounds, &cut, most)
     }
 }
 
 impl Over {
-    fn go_on(&mut self, session: &Session, classes: &Classes) {
+    /// How many of `most` lives are left.
+    fn go_on(&mut self, session: &Session, classes: &Classes, most: usize) -> usize {
         self.grown.resize(classes.count(session), Grown::default());
         let from_us = self.key.from_us;
         let mut weights = Weights::new();
-        let lives = std::iter::from_fn(|| {
-            let (lives, end) = session.lives.from_place(self.until, usize::MAX);
-            (std::mem::replace(&mut self.until, end) != end).then_some(lives)
-        });
-        for life in lives.flatten() {
+        session.lives.go_on(&mut self.until, most, |life| {
             // Who was lost sight of is not known to be dead: it stays at both ends.
             let lost = life.born_us <= from_us && from_us < life.ended_us;
             let (lost, gained) = match life.end {
@@ -78,14 +108,14 @@ impl Over {
                 End::Freed | End::FreedElsewhere | End::Unseen => (lost, false),
             };
             if !lost && !gained {
-                continue;
+                return;
             }
-            let class = classes.class(&Seen::life(&life));
+            let class = classes.class(&Seen::life(life));
             if let Some(grown) = class.and_then(|class| self.grown.get_mut(class as usize)) {
                 let set = if gained { &mut grown.gained } else { &mut grown.lost };
                 set.add(weights.of(life.interval, life.size));
             }
-        }
+        })
     }
 }
 

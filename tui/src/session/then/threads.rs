@@ -78,23 +78,27 @@ pub struct Over {
 }
 
 impl Over {
-    fn go_on(&mut self, session: &Session, bounds: &Bounds) {
+    /// Goes on, over so many lives at most. How many are left.
+    fn go_on(&mut self, session: &Session, bounds: &Bounds, most: usize) -> usize {
         let key = (session.lives.rewritten(), bounds.born_after_us);
         if self.key != key {
             *self = Self { key, ..Self::default() };
         }
         let mut weights = Weights::new();
         let born_after = bounds.born_after_us;
-        loop {
-            let (lives, end) = session.lives.from_place(self.until, usize::MAX);
-            if std::mem::replace(&mut self.until, end) == end {
-                return;
-            }
-            for life in lives.filter(|life| life.ended_us > born_after) {
+        session.lives.go_on(&mut self.until, most, |life| {
+            if life.ended_us > born_after {
                 let weight = weights.of(life.interval, life.size);
-                self.threads.entry(kept(life.thread)).or_default().over(born_after, &life, weight);
+                self.threads.entry(kept(life.thread)).or_default().over(born_after, life, weight);
             }
-        }
+        })
+    }
+}
+
+impl Session {
+    /// Goes through some lives ahead of their being asked for. How many are left.
+    pub(super) fn look_ahead_at_threads(&self, bounds: &Bounds, most: usize) -> usize {
+        self.then.threads.borrow_mut().go_on(self, bounds, most)
     }
 }
 
@@ -110,7 +114,7 @@ pub fn of(session: &Session, bounds: &Bounds, cut: &Cut) -> Threads {
         return pass(session, bounds, cut.only.as_deref());
     };
     let mut over = session.then.threads.borrow_mut();
-    over.go_on(session, bounds);
+    over.go_on(session, bounds, usize::MAX);
     let mut threads = over.threads.clone();
     let ids = session.thread_classes();
     // Who was not told of yet has no class of his own.

@@ -70,18 +70,12 @@ impl Over {
         }
         let settled = bounds.settled();
         let mut weights = Weights::new();
-        let mut left = most;
-        while left > 0 {
-            let (lives, end) = session.lives.from_place(self.until, left);
-            if std::mem::replace(&mut self.until, end) == end {
-                break;
-            }
-            for life in lives {
-                left = left.saturating_sub(1);
-                let weight = weights.of(life.interval, life.size);
-                self.add(session, [bounds, &settled], &life, weight);
-            }
-        }
+        let mut until = self.until;
+        let left = session.lives.go_on(&mut until, most, |life| {
+            let weight = weights.of(life.interval, life.size);
+            self.add(session, [bounds, &settled], life, weight);
+        });
+        self.until = until;
         left
     }
 

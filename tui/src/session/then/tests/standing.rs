@@ -55,7 +55,21 @@ fn check(session: &Session, base_us: u64) -> Result<(), TestCaseError> {
         };
         prop_assert_eq!(sums(&got), sums(want), "{:?}", id);
     }
+    let range = Bounds::new(session, When::Range { from_ns: since, to_ns: now });
+    let grown = |kept: &mut since::Kept| {
+        let grown = kept.grown(session, &range, &By::Group.into()).iter();
+        grown.map(|of| [known(&of.gained), known(&of.lost)]).collect::<Vec<_>>()
+    };
+    let got = grown(&mut session.then.since.borrow_mut());
+    prop_assert_eq!(got, grown(&mut since::Kept::default()));
     Ok(())
+}
+
+/// A few lives ahead of what is asked.
+fn look_ahead(session: &Session, most: usize) {
+    let bounds = Bounds::new(session, When::At(session.now_ns()));
+    let left = session.look_ahead_at_threads(&bounds, most);
+    assert!(left <= most && session.look_ahead_at_growth(most) <= most);
 }
 
 proptest! {
@@ -81,6 +95,7 @@ proptest! {
             if at % bases == 0 {
                 base_us = world.f.time_ns / 1000;
             }
+            look_ahead(&world.f.session, at % 4);
             // Not asked all the time, and events come in between.
             if at % 3 == 0 {
                 check(&world.f.session, base_us)?;

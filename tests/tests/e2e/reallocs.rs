@@ -35,7 +35,7 @@ fn grown(session: &Session) -> Grown {
     let table = query::callsites(session, &Question::default());
     let row = table.rows.iter().find(|row| row.label.function.ends_with(FUNCTION));
     let key = row.unwrap_or_else(|| panic!("no row {FUNCTION} in {:#?}", table.rows)).key;
-    let details = query::details(session, When::Now, key, "").expect("it is known");
+    let details = query::details(session, When::Now, key, "", None).expect("it is known");
     details.grown.expect("it grows")
 }
 

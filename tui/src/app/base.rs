@@ -3,7 +3,7 @@
 
 use super::{App, Screen};
 use crate::export;
-use crate::query::{self, Column, Metric};
+use crate::query::{self, Column, Metric, When};
 use crate::session::Session;
 use crate::view::{self, format};
 
@@ -20,15 +20,21 @@ pub enum GrowthBase {
 }
 
 impl GrowthBase {
-    /// The moment, as far as growth since then can be known, and the mark's name.
+    /// The moment, as far as growth since then can be known, and the mark's name. Of a past
+    /// that is before the mark it is the last one that there was by then.
     #[must_use]
-    pub fn moment(self, session: &Session) -> Option<(u64, Option<String>)> {
-        let (from, _) = session.span()?;
-        let marks = || session.marks().iter().rev().filter(|mark| mark.at.time_ns >= from);
+    pub fn moment(self, session: &Session, when: When) -> Option<(u64, Option<String>)> {
+        let (from, now) = session.span()?;
+        let until = when.end_ns(now);
         let found = match self {
-            Self::Last => query::last_mark(session),
+            Self::Last => query::last_mark(session, until),
             Self::Came => None,
-            Self::Mark(at) => marks().find(|mark| mark.at.time_ns == at),
+            Self::Mark(at) => {
+                let known = (from..=until).contains(&at);
+                let mut marks = session.marks().iter().filter(|_| known);
+                let chosen = marks.find(|mark| mark.at.time_ns == at);
+                chosen.or_else(|| query::last_mark(session, until))
+            }
         };
         Some(found.map_or((from, None), |mark| (mark.at.time_ns, Some(mark.label.clone()))))
     }
@@ -37,7 +43,7 @@ impl GrowthBase {
     #[must_use]
     pub fn next(self, session: &Session) -> Self {
         let Some((from, _)) = session.span() else { return Self::Last };
-        let at = self.moment(session).map_or(u64::MAX, |(at, name)| match name {
+        let at = self.moment(session, When::Now).map_or(u64::MAX, |(at, name)| match name {
             Some(_) => at,
             None => from,
         });
@@ -54,7 +60,7 @@ impl App {
     /// Counts growth from another mark.
     pub(super) fn next_growth_base(&mut self, session: &Session) {
         self.growth_base = self.growth_base.next(session);
-        let Some((at, name)) = self.growth_base.moment(session) else {
+        let Some((at, name)) = self.growth_base.moment(session, self.question.when) else {
             return self.say("no moment but now is known yet".into());
         };
         self.say_base(at, name, session);
@@ -66,6 +72,9 @@ impl App {
         let ago = format::duration(ago as f64, 2, format::Rounding::Nearest);
         let said = match name {
             Some(name) => format!("growth is counted from “{name}” on, {ago} ago"),
+            None if self.file.is_some() => {
+                "growth is counted from the beginning of the recording on".to_owned()
+            }
             None => format!("growth is counted from when heaptop came, {ago} ago"),
         };
         // What frames grew by is in use, whatever their widths count.
@@ -82,6 +91,11 @@ impl App {
         let wanted = self.paused
             || self.question.sort == Column::Growth
             || view::callsites::shows(self, Column::Growth, self.list_columns());
-        if wanted { self.growth_base.moment(session).map(|(at, _)| at) } else { None }
+        if wanted { self.growth_moment(session) } else { None }
+    }
+
+    /// From when on growth is counted of what is asked about.
+    pub(super) fn growth_moment(&self, session: &Session) -> Option<u64> {
+        self.growth_base.moment(session, self.question.when).map(|(at, _)| at)
     }
 }

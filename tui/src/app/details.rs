@@ -1,5 +1,6 @@
 //! The details of one callsite: what they remember, and what they ask.
 
+use super::base::GrowthBase;
 use super::keys::{Action, Place};
 use super::screens::Screen;
 use super::{App, Effect};
@@ -15,6 +16,9 @@ pub struct Details {
     pub key: NodeKey,
     /// Its name, as known when it was opened.
     pub label: Label,
+    /// Of a frame that calls who allocates: what goes through it, and what of that is allocated
+    /// at it itself, which is all that these are of.
+    pub calls: Option<[Estimate; 2]>,
     /// What is known of it; `None` where nothing is of the moment.
     pub answer: Option<Box<query::Details>>,
     /// First line that is shown.
@@ -25,10 +29,13 @@ pub struct Details {
     when: query::When,
     /// What that is called while its end moves on with the present, and the filter: details
     /// of the same are made anew only now and then.
-    was: (query::When, String),
+    was: About,
     /// Those that the answer is of.
-    answered: Option<(query::When, String)>,
+    answered: Option<About>,
 }
+
+/// What is asked about: the moment, the filter, and what growth is counted from.
+type About = (query::When, String, GrowthBase);
 
 /// They cost a pass over what happened: made anew so often, in nanoseconds.
 const AGAIN_NS: u64 = 1_000_000_000;
@@ -39,6 +46,7 @@ impl Details {
         Self {
             key,
             label,
+            calls: None,
             answer: None,
             offset: 0,
             asked_ns: None,
@@ -67,7 +75,7 @@ impl Details {
 
     /// What is to be asked about. Whether it is the same as before, but for an end that
     /// moves on with the present.
-    pub(super) fn about(&mut self, when: query::When, was: &(query::When, String)) -> bool {
+    pub(super) fn about(&mut self, when: query::When, was: &About) -> bool {
         self.when = when;
         let same = self.was == *was;
         if !same {
@@ -87,7 +95,9 @@ impl Details {
         let first = self.asked_ns.is_none();
         self.asked_ns = Some(now);
         self.answered = Some(self.was.clone());
-        let answer = query::details(session, self.when, self.key, &self.was.1).map(Box::new);
+        let (_, filter, base) = &self.was;
+        let from = base.moment(session, self.when).map(|(at, _)| at);
+        let answer = query::details(session, self.when, self.key, filter, from).map(Box::new);
         if let Some(answer) = &answer {
             self.label = answer.label.clone();
         }
@@ -136,30 +146,26 @@ impl App {
         }
         // Of a frame that calls who allocates, the screen has little to say.
         let calls = match self.screen() {
-            Screen::Flame(f) => f.selected().is_some_and(|bar| {
-                let of = |estimate: &Estimate| estimate.point().unwrap_or(0.0);
-                of(&bar.flat) < of(&bar.cum) / 2.0
-            }),
-            _ => false,
+            Screen::Flame(f) => f.selected().map(|bar| [bar.cum, bar.flat]),
+            _ => None,
         };
-        let details = Details::of(key, label);
+        let of = |estimate: &Estimate| estimate.point().unwrap_or(0.0);
+        let mut details = Details::of(key, label);
+        details.calls = calls.filter(|[cum, flat]| of(flat) < of(cum) / 2.0);
         self.stack.push(Screen::Details(Box::new(details)));
-        if calls {
-            self.say("of what is allocated at this very line alone, not by what it calls".into());
-        }
         self.ask(session);
     }
 
-    /// The moment that details are of, with an end that moves on as the end of all, and the
-    /// filter.
-    pub(super) fn asked_about(&self) -> (query::When, String) {
+    /// The moment that details are of, with an end that moves on as the end of all, and what
+    /// else they depend on.
+    pub(super) fn asked_about(&self) -> About {
         let when = match self.question.when {
             query::When::Range { from_ns, .. } if self.times.ends_now() => {
                 query::When::Range { from_ns, to_ns: u64::MAX }
             }
             when => when,
         };
-        (when, self.question.filter.clone())
+        (when, self.question.filter.clone(), self.growth_base)
     }
 
     pub(super) fn ask_details(&mut self, session: &Session) {

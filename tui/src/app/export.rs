@@ -208,7 +208,7 @@ impl App {
     /// What is shown as a table, as `heaptop report` prints it; none where there is none.
     fn tabled(&self, session: &Session) -> Option<Report> {
         let mut question = self.question.clone();
-        question.growth_from_ns = self.growth_base.moment(session).map(|(at, _)| at);
+        question.growth_from_ns = self.growth_moment(session);
         let asked = |view| Asked {
             view,
             metric: self.metric,

@@ -37,6 +37,8 @@ pub struct Flame {
     pub gained: bool,
     /// Frames say by how much they grew since that.
     pub compared: bool,
+    /// The base's name, if it is a mark.
+    pub base: Option<String>,
     /// Columns that `bars` were placed in.
     columns: u16,
 }
@@ -239,9 +241,12 @@ impl App {
     pub(super) fn ask_flame(&mut self, session: &Session) {
         let page = usize::from(self.rooms().body);
         let columns = self.size.0;
-        let base = self.growth_base.moment(session).map(|(at, _)| at);
+        let base = self.growth_base;
         let (metric, question) = (self.metric, &self.question);
         let Some(Screen::Flame(f)) = self.stack.first_mut() else { return };
+        let when = f.frozen.unwrap_or(question.when);
+        let (base, name) = base.moment(session, when).unzip();
+        f.base = name.flatten();
         let question = f.question(question, metric, base, columns);
         let answer = query::flame(session, &question);
         if answer != f.answer || f.columns != columns {
@@ -334,6 +339,16 @@ impl App {
         }
     }
 
+    /// Nothing is looked for any more. Whether anything was.
+    pub(super) fn find_nothing(&mut self, session: &Session) -> bool {
+        let searches = matches!(self.screen(), Screen::Flame(f) if !f.search.is_empty());
+        if searches {
+            self.look_for("", session);
+            self.say("nothing is looked for any more".into());
+        }
+        searches
+    }
+
     /// To the next frame that has what is looked for.
     pub(super) fn next_match(&mut self, forward: bool) {
         let page = usize::from(self.rooms().body);
@@ -365,21 +380,27 @@ impl App {
         flame: &'a Flame,
         session: &Session,
     ) -> FlameQuestion<'a> {
-        let base = self.growth_base.moment(session).map(|(at, _)| at);
+        let when = flame.frozen.unwrap_or(self.question.when);
+        let base = self.growth_base.moment(session, when).map(|(at, _)| at);
         flame.question(&self.question, self.metric, base, self.size.0)
     }
 
-    /// The flamegraph's next metric: behind all others stands what was gained. Whether that
-    /// was all there was to do.
+    /// The flamegraph's next metric: behind all others stands what was gained, which is in
+    /// use: other screens count that then. Whether that was all there was to do.
     pub(super) fn next_flame_metric(&mut self, session: &Session) -> bool {
         let last = self.metric == Metric::ShortLivedBytes;
+        let base = self.growth_base.moment(session, self.question.when);
         let Some(Screen::Flame(f)) = self.stack.last_mut() else { return false };
-        if !last || f.gained {
-            f.gained = false;
+        if f.gained {
+            // The first comes behind it.
+            (f.gained, self.metric) = (false, Metric::ShortLivedBytes);
             return false;
         }
-        f.gained = true;
-        let base = self.growth_base.moment(session).and_then(|(_, name)| name);
+        if !last {
+            return false;
+        }
+        (f.gained, self.metric) = (true, Metric::InUseBytes);
+        let base = base.and_then(|(_, name)| name);
         let base = base.map_or_else(|| "heaptop came".into(), |name| format!("“{name}”"));
         self.say(format!("counting what was born since {base} and lives, in bytes"));
         self.ask(session);
@@ -392,7 +413,7 @@ impl App {
         let Some(Screen::Flame(f)) = self.stack.last_mut() else { return };
         if !f.compared {
             f.compared = true;
-            let Some((at, name)) = self.growth_base.moment(session) else {
+            let Some((at, name)) = self.growth_base.moment(session, self.question.when) else {
                 return self.say("no moment but now is known yet".into());
             };
             self.say_base(at, name, session);

@@ -455,7 +455,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('L')] "L" "limit" LEAKS Limit "set a limit of bytes in use, for the forecast";
     [char('D')] "D" "growth" FLAME GrowthBase "say by how much frames grew, and colour those with evidence; then from another mark, then no more";
     [char('z')] "z" "freeze" FLAME Freeze "stay at this moment while the target goes on";
-    [char('m')] "m" "metric" COUNTED Metric "count in use, allocated, promoted or short-lived";
+    [char('m')] "m" "metric" COUNTED Metric "count in use, allocated, promoted or short-lived; in the flamegraph growth as well";
     [char('m')] "m" "" SITES Metric "what an export counts";
     [char('[')] "[" "nursery" SURVIVORS Nursery{larger: false} "what a smaller nursery would promote";
     [char(']')] "]" "" SURVIVORS Nursery{larger: true} "what a larger nursery would promote";

@@ -68,7 +68,7 @@ pub struct Resident {
 impl App {
     pub(super) fn ask_leaks(&mut self, session: &Session) {
         let page = self.leaks_rooms().rows;
-        let base = self.growth_base.moment(session);
+        let base = self.growth_base.moment(session, self.question.when);
         let (paused, question) = (self.paused, &self.question);
         let Some(Screen::Leaks(l)) = self.stack.first_mut() else { return };
         let from = base.as_ref().map(|(at, _)| *at);
@@ -129,7 +129,7 @@ impl App {
         let Some(answer) = &leaks.answer else { return Vec::new() };
         // Others than one that is set speak of now.
         let system = self.system.filter(|_| self.question.when == When::Now);
-        query::limits(&answer.total, answer.seconds(), self.limit, system)
+        query::limits(answer, self.limit, system)
     }
 
     /// What resident memory is made of now.

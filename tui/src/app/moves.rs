@@ -414,7 +414,10 @@ impl App {
         if self.close_columns() || self.close_export() {
             return self.come_back(session);
         }
-        if self.stack.len() == 1 && (self.zoom_out(session) || self.leave_class(session)) {
+        let alone = self.stack.len() == 1;
+        if alone
+            && (self.zoom_out(session) || self.leave_class(session) || self.find_nothing(session))
+        {
             return;
         }
         if self.stack.len() > 1 {

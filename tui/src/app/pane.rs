@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(app.awaited_pane(), awaited, "it is the same that is awaited");
         app.update(Message::Still, &f.session);
         let pane = app.pane().unwrap();
-        let truth = details(&f.session, When::Now, pane.key, "");
+        let truth = details(&f.session, When::Now, pane.key, "", None);
         assert_eq!(pane.answer.as_deref(), truth.as_ref(), "what the screen of details shows");
     }
 

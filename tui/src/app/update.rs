@@ -11,6 +11,7 @@ use super::{App, Effect, Message, Prompt, Reading, Screen, Typed};
 use crate::export;
 use crate::query::{Column, Direction, Grouping, Metric, Order, Sorted, When};
 use crate::session::Session;
+use crate::view;
 use crate::view::format::{self, Rounding};
 
 /// What `m` goes through.
@@ -320,12 +321,25 @@ impl App {
 
     /// Other lists than the callsites' are sorted by the next column, or the other way round.
     fn sort_rows(&mut self, next: bool) {
+        let width = self.list_columns();
         match self.stack.last_mut() {
-            Some(Screen::Promotion(p)) if next => p.order = Sorted::by_first(p.order.next()),
+            Some(Screen::Promotion(p)) if next => {
+                // Of the columns that are seen: else nobody knew what the order is.
+                let seen = view::promotion::columns_seen(width);
+                p.order = Sorted::by_first(p.order.next());
+                while !seen.contains(&p.order.column) {
+                    p.order = Sorted::by_first(p.order.next());
+                }
+            }
             Some(Screen::Promotion(p)) => p.order = p.order.by(p.order.column),
             Some(Screen::Leaks(l)) if next => {
-                let generations = l.answer.as_ref().map_or(0, |answer| answer.generations.len());
+                let answer = l.answer.as_ref();
+                let generations = answer.map_or(0, |answer| answer.generations.len());
+                let seen = view::leaks::columns_seen(answer, width);
                 l.order = Sorted::by_first(l.order.next(generations));
+                while !seen.contains(&l.order.column) {
+                    l.order = Sorted::by_first(l.order.next(generations));
+                }
             }
             Some(Screen::Leaks(l)) => l.order = l.order.by(l.order.column),
             Some(Screen::Threads(t)) if next => t.sort_next(),
@@ -454,7 +468,7 @@ impl App {
         self.export = None;
         self.look(session);
         let said = "the view is as at the start";
-        self.say(match self.growth_base.moment(session) {
+        self.say(match self.growth_base.moment(session, self.question.when) {
             Some((_, Some(mark))) => format!("{said}; growth is counted from “{mark}” on"),
             _ => said.into(),
         });

@@ -86,6 +86,7 @@ impl Shown {
         let what = match &self.table {
             _ if format == Format::Ctf => "trace",
             Some(table) if format.is_table() => table.view.name(),
+            _ if self.request.gained => "growth-bytes",
             _ => slug(self.request.metric),
         };
         format!("{}-{what}-{n}.{}", self.request.stem(), format.extension())

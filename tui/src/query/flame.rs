@@ -174,7 +174,7 @@ fn grown(
     let sums = prefixes.grown(then);
     let sums: Vec<&[Total; 2]> = frames.iter().map(|(_, at)| &sums[*at]).collect();
     let sight = then.sight_of_growth();
-    let grew = family::grew(sums.iter().map(|[gained, lost]| (gained, lost)), sight);
+    let grew = family::grew(sums.iter().map(|[gained, lost]| (gained, lost)), sight.both());
     let of = |([gained, lost], grew): (&&[Total; 2], bool)| Grown {
         change: change::growth(gained, lost, sight),
         grew,

@@ -56,7 +56,7 @@ impl Measure<'_> {
     pub fn sight(self, numbers: &Numbers<'_>) -> Option<Sight> {
         match self {
             Self::Metric(metric) => numbers.sight(part_of(metric)),
-            Self::Gained(then) => then.growth().map(|_| then.sight_of_growth()),
+            Self::Gained(then) => then.growth().map(|_| then.sight_of_growth().gained),
         }
     }
 
@@ -65,7 +65,7 @@ impl Measure<'_> {
         match self {
             Self::Metric(metric) => estimate_of(numbers, total, metric),
             Self::Gained(then) if then.growth().is_some() => {
-                estimate::bytes(total, then.sight_of_growth())
+                estimate::bytes(total, then.sight_of_growth().gained)
             }
             Self::Gained(_) => Estimate::Unknown,
         }

@@ -5,7 +5,7 @@ use super::numbers::{Numbers, Part};
 use super::rows::Rows;
 use super::{Column, Question};
 use crate::session::estimate::{self, Sight, survival};
-use crate::session::figures::{Followed, Lifetime};
+use crate::session::figures::Followed;
 use heaptop_protocol::totals::{Total, Totals};
 
 /// Makes the keys of rows for one question.
@@ -112,10 +112,7 @@ impl<'a> Keys<'a> {
             Column::Promoted => promoted(),
             Column::ShortLived => promoted().map(|share| 1.0 - share),
             Column::Lifetime => {
-                match numbers.lived(self.rows, row, false, &mut self.lives).median {
-                    Lifetime::Unknown => None,
-                    Lifetime::Median { ns, .. } | Lifetime::Beyond { ns, .. } => Some(ns),
-                }
+                numbers.lived(self.rows, row, false, &mut self.lives).median.shown_ns()
             }
             Column::MeanLifetime => match numbers.lived(self.rows, row, true, &mut self.lives).mean
             {
@@ -123,7 +120,7 @@ impl<'a> Keys<'a> {
                 Followed::Interval { value: ns, .. } | Followed::Bounds { low: ns, .. } => Some(ns),
             },
             Column::Growth => {
-                sight(Part::Growth)?;
+                numbers.growth_sight()?;
                 let grown = |group: &u32| {
                     let (gained, lost) = numbers.growth_of(*group)?;
                     Some(gained.bytes.sum - lost.bytes.sum)

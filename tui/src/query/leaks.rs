@@ -129,6 +129,20 @@ pub struct Leaks {
     pub to_ns: u64,
     /// What is old is at least so old, in nanoseconds.
     pub older_than_ns: u64,
+    /// Growth of all rows in the later part of the time: what goes on is in it as well. `None`
+    /// of the past.
+    pub later: Option<Later>,
+}
+
+/// Growth in the later part of the time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Later {
+    /// Where it begins, in nanoseconds since the agent's start.
+    pub from_ns: u64,
+    /// By how many bytes all rows grew.
+    pub growth: Change,
+    /// Whether that is growth with evidence.
+    pub grew: bool,
 }
 
 impl Leaks {
@@ -150,6 +164,24 @@ impl Leaks {
     pub const fn seconds(&self) -> f64 {
         self.to_ns.saturating_sub(self.from_ns) as f64 / 1e9
     }
+
+    /// How long the later part is, in nanoseconds, if what grew has not gone on in it as far
+    /// as is known.
+    #[must_use]
+    pub fn quiet_ns(&self) -> Option<u64> {
+        let later = self.later.filter(|later| self.total.grew && !later.grew)?;
+        Some(self.to_ns.saturating_sub(later.from_ns))
+    }
+}
+
+/// Where the later part of a time begins: between its second quarter and its middle, and at the
+/// same moment until the time has doubled. What is made of it is so kept up.
+const fn later_from(from_ns: u64, to_ns: u64) -> Option<u64> {
+    let span = to_ns.saturating_sub(from_ns);
+    match span.checked_ilog2() {
+        None | Some(0) => None,
+        Some(power) => Some(from_ns + (1 << power) / 2),
+    }
 }
 
 /// All rows, before they are put in order and figures are made.
@@ -162,6 +194,8 @@ pub struct LeakList<'a> {
     range: (u64, u64),
     by: Sorted<LeakColumn>,
     entries: Vec<Entry>,
+    /// Where the later part begins, and what grew since.
+    later: Option<(u64, Arc<Then>)>,
 }
 
 /// One row in the order.
@@ -247,10 +281,7 @@ impl<'a> LeakList<'a> {
                     LeakColumn::Age => ages.get(at as usize).and_then(|ages| {
                         table.clear();
                         ages.add_to(&mut table);
-                        match table.median() {
-                            Lifetime::Unknown => None,
-                            Lifetime::Median { ns, .. } | Lifetime::Beyond { ns, .. } => Some(ns),
-                        }
+                        table.median().shown_ns()
                     }),
                     LeakColumn::Generation(place) => {
                         let of = born.get(at as usize).and_then(|born| born.get(place));
@@ -262,7 +293,9 @@ impl<'a> LeakList<'a> {
             })
             .collect();
         let range = (from, to);
-        Some(Self { session, then, generations, older_than_ns, range, by, entries })
+        let later = later_from(from, to).filter(|_| when == When::Now);
+        let later = later.map(|later| (later, session.lately(Some(later), &cut)));
+        Some(Self { session, then, generations, older_than_ns, range, by, entries, later })
     }
 
     fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
@@ -343,7 +376,22 @@ impl<'a> LeakList<'a> {
             from_ns: self.range.0,
             to_ns: self.range.1,
             older_than_ns: self.older_than_ns,
+            later: self.later(&all),
         }
+    }
+
+    fn later(&self, groups: &[u32]) -> Option<Later> {
+        let (from_ns, then) = self.later.as_ref()?;
+        then.growth()?;
+        let (mut gained, mut lost) = (Total::default(), Total::default());
+        for (g, l) in groups.iter().filter_map(|group| then.group_growth(*group)) {
+            gained.merge(g);
+            lost.merge(l);
+        }
+        let sight = then.sight_of_growth();
+        let grew = family::grew([(&gained, &lost)].into_iter(), sight.both())[0];
+        let growth = change::growth(&gained, &lost, sight);
+        Some(Later { from_ns: *from_ns, growth, grew })
     }
 
     /// All but the median age.
@@ -369,7 +417,7 @@ impl<'a> LeakList<'a> {
         let growth_sight = then.sight_of_growth();
         let grew = match groups {
             [group] if one => then.grew().get(*group as usize).is_some_and(|grew| *grew),
-            _ => grows && family::grew([(&gained, &lost)].into_iter(), growth_sight)[0],
+            _ => grows && family::grew([(&gained, &lost)].into_iter(), growth_sight.both())[0],
         };
         LeakFigures {
             old_bytes: if_known(estimate::bytes(&old, sight)),
@@ -391,11 +439,12 @@ impl<'a> LeakList<'a> {
 pub const AUTOMATIC: &str = "auto";
 
 /// The last mark that somebody made by himself since all is known: growth is counted from
-/// it, where nothing else is asked for.
+/// it, where nothing else is asked for. Until a moment, in nanoseconds since the agent's start.
 #[must_use]
-pub fn last_mark(session: &Session) -> Option<&Mark> {
+pub fn last_mark(session: &Session, until_ns: u64) -> Option<&Mark> {
     let (from, _) = session.span()?;
-    let mut marks = session.marks().iter().rev().filter(|mark| mark.at.time_ns >= from);
+    let within = |mark: &&Mark| (from..=until_ns).contains(&mark.at.time_ns);
+    let mut marks = session.marks().iter().rev().filter(within);
     marks.find(|mark| mark.label != AUTOMATIC)
 }
 

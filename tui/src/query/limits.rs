@@ -1,6 +1,6 @@
 //! What limits growth, and when that is reached if growth goes on.
 
-use super::LeakFigures;
+use super::Leaks;
 use crate::session::estimate::forecast::{Forecast, forecast};
 use crate::system::Memory;
 
@@ -40,21 +40,20 @@ pub struct Reached {
     pub bound: Bound,
     /// It, in bytes.
     pub most: u64,
-    /// `None` without evidence of growth.
+    /// `None` without evidence of growth that goes on.
     pub forecast: Option<Forecast>,
 }
 
-/// What limits the growth of `total` over `seconds`, the nearest first: `set`, bytes in use,
-/// where that is a limit, and what the system knows of the target, where that is of now.
+/// From so many seconds on there is a forecast: before, a few requests look like a trend.
+pub const LEAST_SECONDS: f64 = 10.0;
+
+/// What limits the growth of all, the nearest first: `set`, bytes in use, where that is a
+/// limit, and what the system knows of the target, where that is of now. A forecast is by the
+/// later part of the time: a cache that has filled by then goes on no more.
 #[must_use]
-pub fn limits(
-    total: &LeakFigures,
-    seconds: f64,
-    set: Option<u64>,
-    system: Option<Memory>,
-) -> Vec<Reached> {
+pub fn limits(leaks: &Leaks, set: Option<u64>, system: Option<Memory>) -> Vec<Reached> {
     let mut found: Vec<(Bound, u64, f64)> = Vec::new();
-    if let (Some(limit), Some(in_use)) = (set, total.in_use_bytes.point()) {
+    if let (Some(limit), Some(in_use)) = (set, leaks.total.in_use_bytes.point()) {
         found.push((Bound::Set, limit, limit as f64 - in_use));
     }
     if let Some(memory) = system {
@@ -71,9 +70,16 @@ pub fn limits(
         }
     }
     found.sort_by(|a, b| a.2.total_cmp(&b.2));
+    let goes_on = leaks.total.grew && leaks.quiet_ns().is_none();
+    let (growth, from_ns) = match leaks.later {
+        Some(later) => (later.growth, later.from_ns),
+        None => (leaks.total.growth, leaks.from_ns),
+    };
+    let over = leaks.to_ns.saturating_sub(from_ns) as f64 / 1e9;
+    let told = goes_on && leaks.seconds() >= LEAST_SECONDS;
     let of = |(bound, most, left)| {
-        let grows = total.grew.then(|| forecast(total.growth, seconds, left));
-        Reached { bound, most, forecast: grows.flatten() }
+        let forecast = if told { forecast(growth, over, left) } else { None };
+        Reached { bound, most, forecast }
     };
     found.into_iter().map(of).collect()
 }

@@ -10,9 +10,9 @@ use super::filter::{Selection, Share};
 use super::rows::Rows;
 use super::sums::Sums;
 use crate::session::Session;
-use crate::session::estimate::Sight;
 use crate::session::estimate::curve::Curve;
 use crate::session::estimate::survival::Table;
+use crate::session::estimate::{GrowthSight, Sight};
 use crate::session::figures::{Followed, Lifetime};
 use crate::session::partition::Partition;
 use crate::session::then::Then;
@@ -75,8 +75,6 @@ pub enum Part {
     Minor,
     /// What was allocated in the window of rates.
     Rates,
-    /// What a range gained and lost.
-    Growth,
 }
 
 impl<'a> Numbers<'a> {
@@ -220,8 +218,9 @@ impl<'a> Numbers<'a> {
     }
 
     /// How both ends of the range of growth were sampled.
-    pub fn growth_sight(&self) -> Option<Sight> {
-        self.sight(Part::Growth)
+    pub fn growth_sight(&self) -> Option<GrowthSight> {
+        let then = self.growth.as_ref().filter(|_| self.session.knows_in_use())?;
+        then.growth().map(|_| then.sight_of_growth())
     }
 
     fn with_growth(&self, groups: &[u32], mut sums: Sums) -> Sums {
@@ -360,7 +359,7 @@ impl<'a> Numbers<'a> {
     /// How the blocks of a sum were sampled; `None` where nothing is known of it.
     pub fn sight(&self, part: Part) -> Option<Sight> {
         let told = match part {
-            Part::InUse | Part::Growth | Part::Promoted => self.session.knows_in_use(),
+            Part::InUse | Part::Promoted => self.session.knows_in_use(),
             Part::Allocated | Part::Rates => self.session.knows_allocated(),
             Part::Minor => self.session.knows_lives(),
         };
@@ -369,10 +368,6 @@ impl<'a> Numbers<'a> {
         }
         let course = self.session.course();
         let (known, sight) = match (&self.then, part) {
-            (_, Part::Growth) => match &self.growth {
-                Some(then) => (then.growth().is_some(), then.sight_of_growth()),
-                None => (false, Sight::default()),
-            },
             (None, Part::Rates) => (true, course.rate_sight()),
             (None, _) => (true, course.sight()),
             (Some(then), Part::InUse) => (then.knows_in_use(), then.sight_of_in_use()),

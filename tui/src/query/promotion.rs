@@ -173,10 +173,7 @@ impl<'a> PromotionList<'a> {
                 PromotionColumn::PerSecond => Some(numbers.of_group(at).promoted.bytes.sum),
                 PromotionColumn::Rate => rate(),
                 PromotionColumn::ShortLived => rate().map(|rate| 1.0 - rate),
-                PromotionColumn::Lifetime => match numbers.lifetime(at, &mut table) {
-                    Lifetime::Unknown => None,
-                    Lifetime::Median { ns, .. } | Lifetime::Beyond { ns, .. } => Some(ns),
-                },
+                PromotionColumn::Lifetime => numbers.lifetime(at, &mut table).shown_ns(),
             }
         };
         let entries = book

@@ -193,7 +193,7 @@ impl Sums {
             Some(_) => estimate::share(&t.promoted, &t.minor),
             None => Ratio::Unknown,
         };
-        let growth = numbers.sight(Part::Growth);
+        let growth = numbers.growth_sight();
         Figures {
             in_use_bytes: of(Part::InUse, &t.in_use, bytes),
             in_use_objects: of(Part::InUse, &t.in_use, objects),

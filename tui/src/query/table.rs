@@ -213,7 +213,7 @@ impl<'a> Callsites<'a> {
         };
         for (row, sums) in picked.iter().zip(sums) {
             let holds = holding.get(*row as usize).is_some_and(|holds| *holds);
-            sums.grew = holds && family::is_seen(&sums.gained, &sums.lost, sight);
+            sums.grew = holds && family::is_seen(&sums.gained, &sums.lost, sight.both());
         }
     }
 
@@ -253,7 +253,7 @@ impl<'a> Callsites<'a> {
             (self.numbers.of_groups(&taken), lived)
         };
         if let Some(sight) = self.numbers.growth_sight() {
-            sums.grew = family::grew([(&sums.gained, &sums.lost)].into_iter(), sight)[0];
+            sums.grew = family::grew([(&sums.gained, &sums.lost)].into_iter(), sight.both())[0];
         }
         sums.figures(&self.numbers, lived)
     }

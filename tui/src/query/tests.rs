@@ -1,4 +1,5 @@
 mod flame;
+mod growing;
 mod moments;
 mod sight;
 mod tracked;
@@ -447,10 +448,7 @@ fn check_order(table: &Table, question: &Question) {
             Column::ObjectRate => of(f.object_rate),
             Column::Promoted => share(f.promoted),
             Column::ShortLived => share(f.short_lived),
-            Column::Lifetime => match f.lifetime {
-                Lifetime::Unknown => None,
-                Lifetime::Median { ns, .. } | Lifetime::Beyond { ns, .. } => Some(ns),
-            },
+            Column::Lifetime => f.lifetime.shown_ns(),
             Column::MeanLifetime => match f.mean {
                 Followed::Unknown => None,
                 Followed::Interval { value: ns, .. } | Followed::Bounds { low: ns, .. } => Some(ns),

@@ -336,7 +336,7 @@ fn leaks(session: &Session, asked: &Asked) -> Report {
         column("grew", ""),
         column("in_use_bytes", "in use"),
     ];
-    let mark = query::last_mark(session);
+    let mark = query::last_mark(session, asked.when.end_ns(session.now_ns()));
     let from = mark.map(|mark| mark.at.time_ns);
     let list = LeakList::ask(session, asked.when, from, &asked.filter);
     let Some(leaks) = list.map(|list| list.rows(0..asked.top)) else {
@@ -405,9 +405,13 @@ fn about_leaks(asked: &Asked, leaks: &Leaks, mark: Option<&str>, recorded: bool)
         notes.push(format!("in use by when it was born: {}", born.join("; ")));
     }
     let system = asked.memory.filter(|_| asked.when == When::Now);
-    let limits = query::limits(&leaks.total, leaks.seconds(), asked.limit, system);
+    let limits = query::limits(leaks, asked.limit, system);
     if !leaks.total.grew {
         notes.push("reaches: – no forecast without evidence of growth".into());
+    } else if leaks.quiet_ns().is_some() {
+        notes.push("reaches: – no forecast: there is no evidence that growth goes on".into());
+    } else if leaks.seconds() < query::LEAST_SECONDS {
+        notes.push("reaches: – no forecast from less than ten seconds of growth".into());
     } else if limits.is_empty() {
         notes.push("reaches: – no limit is known: --limit sets one".into());
     }

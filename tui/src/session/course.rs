@@ -54,6 +54,8 @@ pub struct Course {
     former_intervals: Vec<(u64, Interval, Interval)>,
     /// From when to when sampling was off. In order of time.
     offs: Vec<(u64, u64)>,
+    /// Whether it was before the first status.
+    off_before: bool,
     history: Vec<HistoryPoint>,
     peak: Option<(u64, Total)>,
     /// What callstacks had in use then.
@@ -74,6 +76,7 @@ impl Course {
             off_ns: None,
             former_intervals: Vec::new(),
             offs: Vec::new(),
+            off_before: false,
             history: Vec::new(),
             peak: None,
             peak_table: Vec::new(),
@@ -137,6 +140,16 @@ impl Course {
             self.former_intervals = pairs;
         }
         let before = self.status.map(|before| (before.at.time_ns, before.sampling));
+        match self.status {
+            None => self.off_before = status.gap,
+            // It was off and on again between the two.
+            Some(Status { at, sampling: Sampling::On, gap: false, .. })
+                if status.gap && status.sampling == Sampling::On =>
+            {
+                self.offs.push((at.time_ns, time_ns));
+            }
+            Some(_) => {}
+        }
         if status.sampling != Sampling::On {
             let from = before.map_or(time_ns, |(from, _)| from);
             let full = self.offs.len() >= MOST_CHANGES;
@@ -154,6 +167,11 @@ impl Course {
     /// Whether sampling was off for a part of the time.
     pub(super) fn was_off(&self, from_ns: u64, to_ns: u64) -> bool {
         self.offs.iter().any(|&(from, to)| from < to_ns && from_ns < to)
+    }
+
+    /// Whether sampling was off before anybody watched it.
+    pub(super) const fn was_off_before(&self) -> bool {
+        self.off_before
     }
 
     /// The coarsest R that a block born in a stretch of time may have been sampled with;

@@ -93,6 +93,21 @@ pub enum Lifetime {
     },
 }
 
+impl Lifetime {
+    /// The time that is shown, in nanoseconds: rows are put in order by it. `None` where what
+    /// is known says nothing: a bound of less than a nanosecond.
+    #[must_use]
+    pub fn shown_ns(&self) -> Option<f64> {
+        match *self {
+            Self::Unknown => None,
+            Self::Median { low_ns, high_ns, .. } if !high_ns.is_finite() => Some(low_ns),
+            Self::Median { ns, .. } => return Some(ns),
+            Self::Beyond { ns, .. } => Some(ns),
+        }
+        .filter(|bound| *bound >= 1.0)
+    }
+}
+
 /// A signed change in bytes or objects with its 95 % interval: growth between two
 /// times, or the difference of two recordings.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -9,7 +9,9 @@ use super::when::When;
 use super::{Connection, Everything, Numbers, PeakView, Session, estimate};
 use heaptop_protocol::callstack::{Frame, Module};
 use heaptop_protocol::ids::{BlockId, ModuleId, ThreadId};
-use heaptop_protocol::message::{Hello, HistoryPoint, Losses, Mark, Status, Thread, Track};
+use heaptop_protocol::message::{
+    AgentKind, Hello, HistoryPoint, Losses, Mark, Status, Thread, Track,
+};
 use heaptop_protocol::totals::Totals;
 use rustc_hash::FxHashMap;
 
@@ -138,7 +140,10 @@ impl Session {
     /// CPU time of the agent over the last ten seconds, as a share of one core.
     #[must_use]
     pub fn agent_cost(&self) -> Option<f64> {
-        self.course.agent_cost()
+        // No agent of ours ran in what a trace is of.
+        let measured = self.course.status().is_some_and(|status| status.agent_cpu_ns > 0);
+        let runtime = self.hello.as_ref().is_some_and(|hello| hello.kind == AgentKind::Ocaml);
+        self.course.agent_cost().filter(|_| measured || !runtime)
     }
 
     /// The curve since the agent's start, in order of time.

@@ -34,4 +34,14 @@ impl When {
             }
         }
     }
+
+    /// Its end, where the present is at `now_ns`; of the peak, nothing of whose time is known,
+    /// the present.
+    #[must_use]
+    pub fn end_ns(self, now_ns: u64) -> u64 {
+        match self.until(now_ns) {
+            Self::Now | Self::Peak => now_ns,
+            Self::At(at_ns) | Self::Range { to_ns: at_ns, .. } => at_ns,
+        }
+    }
 }

@@ -40,6 +40,15 @@ pub fn lines(details: &Details, width: u16) -> Vec<Line<'static>> {
         return vec![Line::from(format!(" {name}")).bold(), Line::from(format!(" {why}"))];
     };
     let mut all = vec![title(answer, width), when(answer, width)];
+    if let Some([through, here]) = &details.calls {
+        // Else a frame that carries a leak would seem to be fine.
+        let said = format!(
+            "at this very line alone, {} of the {} that go through it: callers show the rest",
+            bytes(here),
+            bytes(through)
+        );
+        all.extend(wrapped(&said, width).into_iter().map(|line| Line::from(line).bold()));
+    }
     if width < usize::from(WIDE) {
         all.extend(about(answer, width));
         all.extend(whence(answer, width));
@@ -130,11 +139,14 @@ pub(super) fn figures(answer: &Answer, width: usize) -> Vec<Line<'static>> {
         &[
             format!("promoted {}", format::ratio(&f.promoted)),
             format!("dies young {}", format::ratio(&f.short_lived)),
-            if f.grew {
-                format!("growth {growth} ▲")
-            } else {
-                format!("growth {growth}, no evidence")
-            },
+            format!(
+                "growth {growth}{}{}",
+                if f.grew { " ▲" } else { ", no evidence" },
+                match &answer.growth_mark {
+                    Some(mark) => format!(" since “{}”", text::keep_start(&text::clean(mark), 12)),
+                    None => String::new(),
+                }
+            ),
         ],
         width,
     ));
@@ -146,7 +158,7 @@ pub(super) fn hints(answer: &Answer, width: usize) -> Vec<Line<'static>> {
     let mut lines = vec![head("what to do", width)];
     let over = ago(answer.to_ns.saturating_sub(answer.from_ns));
     for hint in &answer.hints {
-        let [what, why] = hint_text(hint, &over);
+        let [what, why] = hint_text(hint, answer, &over);
         lines.extend(wrapped(&what, width).into_iter().map(Line::from));
         lines.extend(wrapped(&why, width).into_iter().map(|line| Line::from(line).dim()));
     }
@@ -190,17 +202,17 @@ pub(super) fn lives(answer: &Answer, width: usize) -> Vec<Line<'static>> {
 
 pub(super) fn sizes(answer: &Answer, width: usize) -> Vec<Line<'static>> {
     let mut lines = vec![head("sizes: in use, allocated", width)];
-    let most = answer.sizes.iter().filter_map(|row| row.in_use_bytes.point()).fold(0.0, f64::max);
+    let all = || answer.sizes.iter().filter_map(|row| row.in_use_bytes.point());
+    let (most, sum) = (all().fold(0.0, f64::max), all().sum::<f64>());
     for row in &answer.sizes {
         let to = format::bytes(row.to as f64, 3, Rounding::Nearest);
-        let share =
-            row.in_use_bytes.point().map_or(0.0, |b| if most > 0.0 { b / most } else { 0.0 });
+        let part = |of: f64| row.in_use_bytes.point().filter(|_| of > 0.0).map_or(0.0, |b| b / of);
         let said = format!(
             "{:>10} {:>15} {:>15} {}",
             format!("≤ {}", to.replacen(".00", "", 1).replacen(".0 ", " ", 1)),
             bytes(&row.in_use_bytes),
             bytes(&row.allocated_bytes),
-            bar(share, width.saturating_sub(32))
+            bar_of(part(sum), part(most), width.saturating_sub(32))
         );
         lines.push(plain(&said, width));
     }
@@ -281,10 +293,15 @@ fn blocks(answer: &Answer, width: usize) -> Vec<Line<'static>> {
         lines.push(plain(&names, width).dim());
     }
     for block in &answer.blocks {
+        // Of a trace nobody knows it.
+        let address = match block.address {
+            0 => format::UNKNOWN.to_owned(),
+            address => format!("{address:#x}"),
+        };
         let said = format!(
-            "{:>12} {:>#18x} {:>10} {:>9}  {}",
+            "{:>12} {:>18} {:>10} {:>9}  {}",
             block.id.0,
-            block.address,
+            address,
             format::bytes(block.size as f64, 3, Rounding::Nearest),
             ago(block.age_ns),
             text::clean(&block.thread)
@@ -315,11 +332,17 @@ fn some_frames(frames: &[crate::query::Label], most: usize, width: usize) -> Vec
     lines
 }
 
-/// A bar of `share` of what room there is.
+/// A share, and a bar of as much of what room there is.
 fn bar(share: f64, width: usize) -> String {
+    bar_of(share, share, width)
+}
+
+/// A share, and a bar of another part of what room there is.
+fn bar_of(share: f64, part: f64, width: usize) -> String {
     let room = width.saturating_sub(22).min(30);
-    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
-    let length = (share * room as f64).round() as usize;
+    let [share, part] =
+        [share, part].map(|of| if of.is_finite() { of.clamp(0.0, 1.0) } else { 0.0 });
+    let length = (part * room as f64).round() as usize;
     let percent = format::cost(share);
     format!("{percent:>7} {}", "█".repeat(length))
 }
@@ -352,7 +375,7 @@ fn factors_lines(factors: &Factors, answer: &Answer, width: usize) -> Vec<Line<'
     });
     let mut lines = vec![plain(&format!("{:<9} first {before} → last {after}", ""), width).dim()];
     for (name, factor, [a, b]) in rows {
-        let moved = if factors.moved == Some(factor) { mark } else { "" };
+        let moved = if factors.moved.contains(&factor) { mark } else { "" };
         let said = if beside {
             vec![format!("{name:<9} {a} → {b}{moved}")]
         } else {
@@ -361,7 +384,10 @@ fn factors_lines(factors: &Factors, answer: &Answer, width: usize) -> Vec<Line<'
         let shown = said.iter().map(|said| plain(said, width));
         lines.extend(shown.map(|line| if moved.is_empty() { line } else { line.bold() }));
     }
-    if factors.moved.is_none() {
+    if answer.deaths == 0 {
+        lines.push(plain("how long blocks stay is not known: no death was seen", width).dim());
+    }
+    if factors.moved.is_empty() {
         lines.push(plain("none of them moved for sure", width).dim());
     }
     lines
@@ -399,13 +425,20 @@ fn grown_lines(grown: &Grown, width: usize) -> Vec<Line<'static>> {
 }
 
 /// What to do, and what it is based on.
-fn hint_text(hint: &Hint, over: &str) -> [String; 2] {
+fn hint_text(hint: &Hint, answer: &Answer, over: &str) -> [String; 2] {
     let based = |samples: u64| format!("based on {samples} samples over {over}");
     match hint {
-        Hint::Grows { growth, samples } => [
-            "it grows steadily: look at who should free it, or bound what holds it".into(),
-            format!("grew by {}, {}", format::change(*growth), based(*samples)),
-        ],
+        Hint::Grows { growth, goes_on, samples } => {
+            let span = answer.to_ns.saturating_sub(answer.growth_from_ns);
+            let says = if *goes_on {
+                "it grows: look at who should free it, or bound what holds it".to_owned()
+            } else {
+                let last = ago(span / 2);
+                format!("it grew, but not for sure in the last {last}: it may have filled")
+            };
+            let grew = format::change(*growth);
+            [says, format!("grew by {grew}, based on {samples} samples over {}", ago(span))]
+        }
         Hint::DiesYoung { share, rate, samples } => [
             "churn that dies young: reuse a buffer, or take an arena for the request".into(),
             format!(

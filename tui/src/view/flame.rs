@@ -98,6 +98,13 @@ fn crumbs(app: &App, flame: &Flame, area: Rect, frame: &mut Frame) {
     if flame.compared && app.metric() != Metric::InUseBytes && !flame.gained {
         right += "growth in bytes in use · ";
     }
+    if flame.compared || flame.gained {
+        let _ = match &flame.base {
+            Some(mark) => write!(right, "since “{}” · ", text::keep_start(&text::clean(mark), 16)),
+            None if app.file().is_some() => write!(right, "since the recording began · "),
+            None => write!(right, "since heaptop came · "),
+        };
+    }
     right += if flame.gained { "growth, bytes" } else { export::metric(app.metric()) };
     right += " ";
     let right = text::keep_end(&right, width.saturating_sub(8)).into_owned();

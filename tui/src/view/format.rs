@@ -185,7 +185,7 @@ pub fn mean_life(mean: &Followed) -> Figure {
 #[must_use]
 pub fn change(change: Change) -> Figure {
     let signed = |value: f64, digits| {
-        let sign = if value < 0.0 { "-" } else { "+" };
+        let sign = if value <= -0.5 { "-" } else { "+" };
         format!("{sign}{}", bytes(value.abs(), digits, Rounding::Nearest))
     };
     let bound = |sign: &str, value, samples| Figure {

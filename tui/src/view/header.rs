@@ -296,7 +296,7 @@ fn items(app: &App, narrow: bool) -> Vec<Item> {
         let peak = format::estimate(peak, Unit::Bytes);
         let when = match when {
             None => "now".into(),
-            Some(0) => "at 0 m".into(),
+            Some(0) => "at <1 m".into(),
             Some(minutes) => format!("at {}", format::uptime(*minutes)),
         };
         // "at 59 m", and longer in the first minute of an hour.

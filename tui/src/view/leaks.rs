@@ -22,7 +22,8 @@ use super::{Parts, list_row, names, text, theme};
 use crate::app::keys::{Action, TimeKey};
 use crate::app::leaks::Leaks;
 use crate::app::{App, Reading};
-use crate::query::{Generation, LeakColumn, LeakFigures, Leaks as Answer, Reached, Sorted, When};
+use crate::query::{Generation, LEAST_SECONDS, LeakColumn, LeakFigures, Leaks as Answer};
+use crate::query::{Reached, Sorted, When};
 use crate::session::estimate::forecast::Forecast;
 use crate::session::figures::Change;
 
@@ -84,6 +85,14 @@ pub fn column_at(answer: Option<&Answer>, x: u16, width: u16) -> Option<LeakColu
         return Some(LeakColumn::Name);
     }
     layout::at(&placed, x).map(|index| specs[index].what)
+}
+
+/// The columns that are seen on so many of the terminal's, names last.
+#[must_use]
+pub fn columns_seen(answer: Option<&Answer>, width: u16) -> Vec<LeakColumn> {
+    let specs = columns(answer);
+    let (_, placed) = place(&specs, width);
+    placed.iter().map(|p| specs[p.index].what).chain([LeakColumn::Name]).collect()
 }
 
 /// Draws it all.
@@ -285,16 +294,28 @@ fn ago(ns: u64) -> String {
 }
 
 fn grown(app: &App, leaks: &Leaks, answer: &Answer) -> Said {
+    let range = matches!(app.question().when, When::Range { .. });
     let since = |columns| match &leaks.base {
+        _ if range => "in the range".to_owned(),
         Some(mark) => format!("since “{}”", text::keep_start(&text::clean(mark), columns)),
         None if app.file().is_some() => "since the recording began".to_owned(),
         None => "since heaptop came".to_owned(),
     };
-    let over = ago(answer.to_ns.saturating_sub(answer.from_ns));
+    let over = if range { "," } else { ", over" };
+    let over = format!("{over} {}", ago(answer.to_ns.saturating_sub(answer.from_ns)));
     let change = format::change(answer.total.growth);
     let grew = answer.total.grew;
     let figure = if grew { format!("▲{change}") } else { change.to_string() };
     let [why, short] = match (grew, answer.total.growth) {
+        (true, _) if answer.quiet_ns().is_some() => {
+            let last = ago(answer.quiet_ns().unwrap_or_default());
+            [
+                format!("with evidence, but none in the last {last}"),
+                format!("none in the last {last}"),
+            ]
+        }
+        // A speed over a moment is none.
+        (true, _) if answer.seconds() < 1.0 => ["with evidence".into(), "with evidence".into()],
         (true, Change::Interval { value, .. } | Change::Exact { value }) => {
             let speed = value / answer.seconds().max(1e-9);
             let speed = format::bytes(speed, 2, Rounding::Nearest);
@@ -305,11 +326,11 @@ fn grown(app: &App, leaks: &Leaks, answer: &Answer) -> Said {
         (false, _) => ["no evidence of growth".into(), "no evidence".into()],
     };
     let forms = vec![
-        format!("{figure} {}, over {over}: {why}", since(200)),
-        format!("{figure} {}, over {over}: {short}", since(24)),
-        format!("{figure} {}, over {over}: {short}", since(12)),
-        format!("{figure} in {over}: {short}"),
-        format!("{figure} in {over}"),
+        format!("{figure} {}{over}: {why}", since(200)),
+        format!("{figure} {}{over}: {short}", since(24)),
+        format!("{figure} {}{over}: {short}", since(12)),
+        format!("{figure}{over}: {short}"),
+        format!("{figure}{over}"),
         figure.clone(),
     ];
     Said { name: "growth", forms, figure, with_evidence: Some(grew) }
@@ -369,6 +390,14 @@ fn reaches(app: &App, answer: &Answer, limits: &[Reached]) -> Said {
         _ if !answer.total.grew => {
             of(&["– no forecast without evidence of growth", "– no evidence of growth", "–"])
         }
+        _ if answer.seconds() < LEAST_SECONDS => {
+            of(&["– no forecast from less than ten seconds of growth", "– not yet", "–"])
+        }
+        _ if answer.quiet_ns().is_some() => of(&[
+            "– no forecast: there is no evidence that it goes on",
+            "– no evidence that it goes on",
+            "–",
+        ]),
         Some(nearest) => limit_of(nearest),
         None => match app.key_for(Action::Limit) {
             Some(key) => vec![
@@ -433,6 +462,18 @@ fn born(app: &App, answer: &Answer) -> Said {
         let part = ago(last.map_or(0, |last| now.saturating_sub(last.from_ns)));
         let parts = answer.generations.len().saturating_sub(1);
         [format!("1 to {parts}: {part} each{marks}"), format!("1 to {parts}: {part} each")]
+    };
+    let specs = columns(Some(answer));
+    let generations = |p: &Placed| matches!(specs[p.index].what, LeakColumn::Generation(_));
+    let (_, placed) = place(&specs, app.list_columns());
+    let any = answer.generations.len() > 1 && placed.iter().any(generations);
+    // Of columns that nobody sees nothing is said but that they are there.
+    let [what, short] = match (any, answer.generations.len() > 1) {
+        (true, _) => [what, short],
+        (false, true) => {
+            [format!("columns with more room{marks}"), "with more room".into()]
+        }
+        (false, false) => ["–".to_owned(), "–".to_owned()],
     };
     let every = match app.marks_every() {
         _ if file => String::new(),

@@ -293,6 +293,9 @@ fn why_empty(app: &App) -> String {
         _ if matches!(app.file(), Some(Reading::Percent(_))) => {
             "the recording is being read…".into()
         }
+        _ if summary.samples.is_some_and(|n| n > 0) || summary.when != When::Now => {
+            "nothing was in use then, as far as is known".into()
+        }
         _ if app.file().is_some() => "no samples are in the recording".into(),
         (Connection::Connecting, ..) => "waiting for the target's greeting…".into(),
         (Connection::Lost(_) | Connection::Ended(_), ..) => {

@@ -7,7 +7,6 @@ use crate::app::keys::{Place, TABS};
 use crate::app::{App, Message};
 use crate::query::{Column, LeakColumn, PromotionColumn, When};
 use crate::session::Session;
-use crate::session::figures::Lifetime;
 
 const DOWN: MouseEventKind = MouseEventKind::Down(MouseButton::Left);
 const DRAG: MouseEventKind = MouseEventKind::Drag(MouseButton::Left);
@@ -128,10 +127,8 @@ fn headings_sort_on_every_screen_that_has_some() {
     let ages = |app: &App| match app.screen() {
         crate::app::Screen::Leaks(l) => {
             let rows = &l.answer.as_ref().unwrap().rows;
-            let age = |row: &crate::query::LeakRow| match row.figures.median_age {
-                Lifetime::Unknown => None,
-                Lifetime::Median { ns, .. } | Lifetime::Beyond { ns, .. } => Some(ns as u64),
-            };
+            let age =
+                |row: &crate::query::LeakRow| row.figures.median_age.shown_ns().map(|ns| ns as u64);
             rows.iter().map(age).collect::<Vec<_>>()
         }
         other => panic!("{other:?}"),

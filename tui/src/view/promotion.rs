@@ -66,6 +66,13 @@ pub fn column_at(x: u16, width: u16) -> Option<PromotionColumn> {
     layout::at(&placed, x).map(|index| COLUMNS[index].column)
 }
 
+/// The columns that are seen on so many of the terminal's, names last.
+#[must_use]
+pub fn columns_seen(width: u16) -> Vec<PromotionColumn> {
+    let (_, placed) = place(width);
+    placed.iter().map(|p| COLUMNS[p.index].column).chain([PromotionColumn::Name]).collect()
+}
+
 fn name_mark(mark: &str) -> String {
     if mark.is_empty() { String::new() } else { format!(" {mark}") }
 }

@@ -32,6 +32,8 @@ pub struct Sums {
     pub elsewhere: Total,
     /// By half: born in it, and in use at its end.
     pub halves: [(Total, Total); 2],
+    /// In the later half of the time that growth is of: gained, and lost.
+    pub later: [Total; 2],
     pub ages: FxHashMap<u16, f64>,
     pub deaths: u64,
 }
@@ -42,7 +44,7 @@ pub fn blocks<'a>(
     session: &'a Session,
     group: u32,
     members: &[bool],
-    times: [u64; 3],
+    (times, later): ([u64; 3], u64),
     (at, chosen): (&Bounds, &impl Fn(&Seen) -> bool),
 ) -> (Sums, Vec<(BlockId, &'a Block)>, usize) {
     let mine = |stack: u32| members.get(stack as usize).is_some_and(|mine| *mine);
@@ -60,6 +62,9 @@ pub fn blocks<'a>(
             cause: life.cause,
         };
         sums.add(&one, &w, times);
+        // Who was lost sight of is not known to be dead.
+        let ended_us = if life.end.is_death() { life.ended_us } else { u64::MAX };
+        sums.turn(&One { ended_us, ..one }, &w, [later, times[2]]);
         if life.ended_us <= times[2] && life.end.is_death() {
             *sums.ages.entry(life.age / 8).or_default() += w.objects;
             sums.deaths += 1;
@@ -92,6 +97,7 @@ pub fn blocks<'a>(
             cause: block.cause,
         };
         sums.add(&one, &block.weight(), times);
+        sums.turn(&one, &block.weight(), [later, times[2]]);
         living.push((id, block));
     }
     let blocks_len = living.len();
@@ -131,6 +137,16 @@ impl Sums {
             };
             by.add(w);
             self.halves[usize::from(one.born_us > middle)].0.add(w);
+        }
+    }
+
+    /// What is gained or lost from one time to another.
+    fn turn(&mut self, one: &One, w: &Weight, [from, to]: [u64; 2]) {
+        let alive = |at: u64| one.born_us <= at && at < one.ended_us;
+        match (alive(from), alive(to)) {
+            (false, true) => self.later[0].add(w),
+            (true, false) => self.later[1].add(w),
+            _ => {}
         }
     }
 

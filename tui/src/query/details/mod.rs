@@ -69,6 +69,10 @@ pub struct Details {
     pub blocks_len: usize,
     /// The two halves of the time.
     pub factors: Option<Factors>,
+    /// From when on growth is counted, in nanoseconds since the agent's start,
+    pub growth_from_ns: u64,
+    /// and the name of the mark there; `None` where there is none.
+    pub growth_mark: Option<String>,
     /// What to do, and what that is based on.
     pub hints: Vec<Hint>,
     /// From when on blocks were heard of, or the range, in nanoseconds since the agent's
@@ -142,8 +146,8 @@ pub struct Factors {
     pub stay_ns: [Estimate; 2],
     /// Bytes a block.
     pub size: [Estimate; 2],
-    /// Which of them moved for sure, the one that moved most.
-    pub moved: Option<Factor>,
+    /// Which of them moved for sure, the one that moved most first.
+    pub moved: Vec<Factor>,
     /// The middle of the time, in nanoseconds since the agent's start.
     pub middle_ns: u64,
 }
@@ -188,6 +192,9 @@ pub enum Hint {
     Grows {
         /// By how much over the time.
         growth: Change,
+        /// Whether there is evidence of it in the later half of the time as well: what has
+        /// filled, as a cache, grows no more.
+        goes_on: bool,
         /// Samples behind it.
         samples: u64,
     },
@@ -201,9 +208,16 @@ pub enum Hint {
 }
 
 /// One callsite closely, as far as `filter` takes it; `None` where it has no callstacks, or
-/// nothing is known of the moment.
+/// nothing is known of the moment. Growth is from `growth_from_ns` on, or from when heaptop
+/// came, or over the range that is asked about.
 #[must_use]
-pub fn details(session: &Session, when: When, key: NodeKey, filter: &str) -> Option<Details> {
+pub fn details(
+    session: &Session,
+    when: When,
+    key: NodeKey,
+    filter: &str,
+    growth_from_ns: Option<u64>,
+) -> Option<Details> {
     let selection = Selection::of(session, filter);
     let book = session.book();
     let group = book.groups().at(book.node(key)?)?;
@@ -218,7 +232,11 @@ pub fn details(session: &Session, when: When, key: NodeKey, filter: &str) -> Opt
     if to < since {
         return None;
     }
-    let question = Question { when, growth_from_ns: Some(from), ..Question::default() };
+    let growth_from = match when {
+        When::Range { .. } => from,
+        _ => growth_from_ns.map_or(from, |of| of.clamp(from, to)),
+    };
+    let question = Question { when, growth_from_ns: Some(growth_from), ..Question::default() };
     let numbers = Numbers::ask(session, &question, &selection);
     let mut table = survival::Table::default();
     let row = super::rows::Rows::of(session, super::Grouping::Callsite);
@@ -227,7 +245,7 @@ pub fn details(session: &Session, when: When, key: NodeKey, filter: &str) -> Opt
     let mut sums_of_row = of_row.pop()?;
     sums_of_row.grew = match numbers.growth_sight() {
         Some(sight) => {
-            family::grew([(&sums_of_row.gained, &sums_of_row.lost)].into_iter(), sight)[0]
+            family::grew([(&sums_of_row.gained, &sums_of_row.lost)].into_iter(), sight.both())[0]
         }
         None => false,
     };
@@ -242,10 +260,12 @@ pub fn details(session: &Session, when: When, key: NodeKey, filter: &str) -> Opt
         members
     };
     let times = [from / 1000, middle / 1000, to / 1000];
+    let later = growth_from.midpoint(to) / 1000;
     let only = numbers.only();
     let at = session.bounds(when);
     let chosen = |one: &Seen| only.as_ref().is_none_or(|only| only.takes(one, &at));
-    let (sums, living, blocks_len) = blocks(session, group, &members, times, (&at, &chosen));
+    let (sums, living, blocks_len) =
+        blocks(session, group, &members, (times, later), (&at, &chosen));
     // Of blocks that are over by choice nothing is in use, and how they were sampled is known.
     let sight = numbers.sight(Part::InUse).or_else(|| numbers.sight(Part::Allocated));
     let sight = sight.or_else(|| numbers.sight(Part::Rates))?;
@@ -257,8 +277,16 @@ pub fn details(session: &Session, when: When, key: NodeKey, filter: &str) -> Opt
         let born = [&sums.by_realloc, &sums.otherwise];
         grown(session, mine, [times[0], times[2]], born, sight)
     });
-    let hints =
-        if lives { hints(session, &figures, &sums, grown.as_ref(), sight) } else { Vec::new() };
+    let goes_on = numbers.growth_sight().is_some_and(|sight| {
+        family::grew([(&sums.later[0], &sums.later[1])].into_iter(), sight.both())[0]
+    });
+    let hints = if lives {
+        hints(session, (&figures, goes_on), &sums, grown.as_ref(), sight)
+    } else {
+        Vec::new()
+    };
+    let marks = session.marks().iter().rev();
+    let mark = marks.filter(|_| growth_from > from).find(|mark| mark.at.time_ns == growth_from);
     Some(Details {
         key,
         label: node.label.clone(),
@@ -286,6 +314,8 @@ pub fn details(session: &Session, when: When, key: NodeKey, filter: &str) -> Opt
         factors: factors(&sums, sight, [from, middle, to]),
         hints,
         figures,
+        growth_from_ns: growth_from,
+        growth_mark: mark.map(|mark| mark.label.clone()),
         from_ns: from,
         to_ns: to,
     })

@@ -28,21 +28,26 @@ pub fn factors(sums: &Sums, sight: Sight, [from, middle, to]: [u64; 3]) -> Optio
         };
         (rate, stay, mean_size(in_use, bytes))
     };
-    let (a, b) = (of(0), of(1));
-    let moved = [(Factor::Rate, a.0, b.0), (Factor::Stay, a.1, b.1), (Factor::Size, a.2, b.2)]
-        .into_iter()
-        .filter_map(|(factor, a, b)| {
-            let ((la, va, ha), (lb, vb, hb)) = (estimate::ends(a)?, estimate::ends(b)?);
-            let apart = hb < la || ha < lb;
-            (apart && va > 0.0 && vb > 0.0).then(|| (factor, (vb / va).ln().abs()))
-        })
-        .max_by(|a, b| a.1.total_cmp(&b.1))
-        .map(|(factor, _)| factor);
+    let (mut a, mut b) = (of(0), of(1));
+    if sums.deaths == 0 {
+        // Nobody knows how long they will stay.
+        (a.1, b.1) = (Estimate::Unknown, Estimate::Unknown);
+    }
+    let mut moved: Vec<(Factor, f64)> =
+        [(Factor::Rate, a.0, b.0), (Factor::Stay, a.1, b.1), (Factor::Size, a.2, b.2)]
+            .into_iter()
+            .filter_map(|(factor, a, b)| {
+                let ((la, va, ha), (lb, vb, hb)) = (estimate::ends(a)?, estimate::ends(b)?);
+                let apart = hb < la || ha < lb;
+                (apart && va > 0.0 && vb > 0.0).then(|| (factor, (vb / va).ln().abs()))
+            })
+            .collect();
+    moved.sort_by(|a, b| b.1.total_cmp(&a.1));
     Some(Factors {
         rate: [a.0, b.0],
         stay_ns: [a.1, b.1],
         size: [a.2, b.2],
-        moved,
+        moved: moved.into_iter().map(|(factor, _)| factor).collect(),
         middle_ns: middle,
     })
 }
@@ -74,7 +79,7 @@ const WORTH: f64 = 0.02;
 
 pub fn hints(
     session: &Session,
-    figures: &Figures,
+    (figures, goes_on): (&Figures, bool),
     sums: &Sums,
     grown: Option<&Grown>,
     sight: Sight,
@@ -88,7 +93,7 @@ pub fn hints(
             | Change::AtMost { samples, .. } => samples,
             Change::Unknown | Change::Exact { .. } => sums.born.n,
         };
-        hints.push(Hint::Grows { growth, samples });
+        hints.push(Hint::Grows { growth, goes_on, samples });
     }
     let of_all = session.allocated_rate().point().unwrap_or(0.0);
     let churns = figures.allocated_rate.point().is_some_and(|rate| rate > of_all * WORTH);

@@ -91,7 +91,7 @@ fn what_is_not_told_of_is_unknown_everywhere() {
         assert_eq!(last.allocated_bytes.is_some(), allocated);
         assert_eq!(s.notices().len(), usize::from(track != Track::All), "it is said");
         let key = callsites(s, &Question::default()).rows[0].key;
-        let closely = details(s, When::Now, key, "");
+        let closely = details(s, When::Now, key, "", None);
         assert_eq!(closely.is_some(), in_use);
         if let Some(closely) = closely {
             assert_eq!((closely.deaths > 0, closely.ages.is_empty()), (lives, !lives));

@@ -28,15 +28,15 @@
 //! [`halfway`], goes by the samples of both.) A set without a block brings
 //! 3.69 R upwards: with 2.5 % chance so much stays unseen.
 
-use super::{Interval, Sight, halfway, limits};
+use super::{GrowthSight, Interval, Sight, halfway, limits};
 use crate::session::figures::{Change, Estimate};
 use heaptop_protocol::totals::{Moments, Total};
 
 /// Growth in bytes, from what was gained and what was lost: see the module.
 #[must_use]
-pub fn growth(gained: &Total, lost: &Total, sight: impl Into<Sight>) -> Change {
+pub fn growth(gained: &Total, lost: &Total, sight: impl Into<GrowthSight>) -> Change {
     let sight = sight.into();
-    difference((gained, sight), (lost, sight))
+    difference((gained, sight.gained), (lost, sight.lost))
 }
 
 /// By how many bytes `a` is more than `b`, two sets that were sampled independently.
@@ -82,17 +82,19 @@ fn unit(total: &Total, sight: Sight) -> Option<f64> {
 impl Side {
     fn of(total: &Total, sight: Sight, h: f64) -> Self {
         let Total { n, bytes: m, .. } = total;
-        if *n == 0 && (sight.lost || sight.off) {
+        // Of what was born while sampling was off nothing is here.
+        let unseen = sight.lost || sight.off;
+        if *n == 0 && unseen {
             return Self::Unknown;
         }
         let none = Moments::default();
         let m = if *n == 0 { &none } else { m };
         if sight.interval == Some(Interval::EXACT) && m.variance == 0.0 {
-            return Self::exactly(m.sum, sight.lost);
+            return Self::exactly(m.sum, unseen);
         }
         let Some(unit) = unit(total, sight) else { return Self::Unknown };
         let (low, high) = limits(m, *n, unit, h);
-        if sight.lost { Self::AtLeast { low } } else { Self::Known { value: m.sum, low, high } }
+        if unseen { Self::AtLeast { low } } else { Self::Known { value: m.sum, low, high } }
     }
 
     const fn exactly(value: f64, lost: bool) -> Self {

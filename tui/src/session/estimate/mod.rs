@@ -51,7 +51,7 @@ use super::figures::{Estimate, Ratio};
 use gamma::Quantile;
 use heaptop_protocol::estimate::Interval;
 use heaptop_protocol::totals::{Moments, Total};
-pub use sight::Sight;
+pub use sight::{GrowthSight, Sight};
 use std::sync::LazyLock;
 
 /// The normal quantile of 97.5 %.

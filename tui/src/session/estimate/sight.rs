@@ -29,6 +29,36 @@ impl From<Option<Interval>> for Sight {
     }
 }
 
+/// The same of growth: what was gained, and what was lost. Sampling may have been off before
+/// it alone: then blocks go that nobody saw come, and nothing of what was gained is missing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GrowthSight {
+    /// How what was born in the time was sampled.
+    pub gained: Sight,
+    /// How what lived at its beginning was sampled.
+    pub lost: Sight,
+}
+
+impl<S: Into<Sight>> From<S> for GrowthSight {
+    fn from(both: S) -> Self {
+        let both = both.into();
+        Self { gained: both, lost: both }
+    }
+}
+
+impl GrowthSight {
+    /// What is known of both: verdicts need it of both.
+    #[must_use]
+    pub fn both(self) -> Sight {
+        let Self { gained, lost } = self;
+        Sight {
+            interval: gained.interval.max(lost.interval),
+            lost: gained.lost || lost.lost,
+            off: gained.off || lost.off,
+        }
+    }
+}
+
 impl Sight {
     /// What one status tells.
     #[must_use]

@@ -1,6 +1,6 @@
 //! From and to which moments, and how much of that was seen.
 
-use super::super::estimate::Sight;
+use super::super::estimate::{GrowthSight, Sight};
 use super::super::when::When;
 use super::Session;
 use super::present::grid;
@@ -47,7 +47,7 @@ pub struct Bounds {
     pub sight_of_in_use: Sight,
     pub sight_of_allocated: Sight,
     pub sight_of_rates: Sight,
-    pub sight_of_growth: Sight,
+    pub sight_of_growth: GrowthSight,
 }
 
 /// When a young block's cycle ends.
@@ -129,7 +129,15 @@ impl Bounds {
                 off: false,
                 ..sight(window_ns, session.was_blind(window_ns, end_ns))
             },
-            sight_of_growth: sight(0, blind_at(end_ns) || from_ns.is_some_and(blind_at)),
+            sight_of_growth: {
+                let blind = blind_at(end_ns) || from_ns.is_some_and(blind_at);
+                let from = from_ns.unwrap_or(0);
+                let off = |from_ns, to_ns| session.course.was_off(from_ns, to_ns);
+                GrowthSight {
+                    gained: Sight { off: off(from, end_ns), ..sight(0, blind) },
+                    lost: Sight { off: off(0, from) || course.was_off_before(), ..sight(0, blind) },
+                }
+            },
         }
     }
 

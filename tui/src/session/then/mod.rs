@@ -54,9 +54,9 @@ pub(super) mod weights;
 use super::Session;
 use super::blocks::{Block, Blocks};
 use super::book::Book;
-use super::estimate::Sight;
 use super::estimate::family;
 use super::estimate::survival::Table;
+use super::estimate::{GrowthSight, Sight};
 use super::figures::Lifetime;
 use super::lifetimes::Ages;
 use super::lives::Lives;
@@ -312,7 +312,7 @@ impl Then {
                 sets
             };
             let sets = partition.classes.iter().map(sum);
-            Arc::new(family::holding(sets, self.sight_of_growth()))
+            Arc::new(family::holding(sets, self.sight_of_growth().both()))
         };
         let Ok(mut kept) = self.together.lock() else { return make() };
         match &*kept {
@@ -330,7 +330,7 @@ impl Then {
                 return Vec::new();
             }
             let sets = self.sets.grown.iter().map(|of| [(&of.gained).into(), (&of.lost).into()]);
-            family::holding(sets, self.sight_of_growth())
+            family::holding(sets, self.sight_of_growth().both())
         })
     }
 
@@ -339,7 +339,7 @@ impl Then {
     #[must_use]
     pub fn grew(&self) -> &[bool] {
         self.grew.get_or_init(|| {
-            let sight = self.sight_of_growth();
+            let sight = self.sight_of_growth().both();
             let seen = |(of, holds): (&Grown, &bool)| {
                 *holds && family::is_seen(&of.gained, &of.lost, sight)
             };
@@ -517,7 +517,7 @@ impl Then {
 
     /// How both ends of a range were sampled.
     #[must_use]
-    pub const fn sight_of_growth(&self) -> Sight {
+    pub const fn sight_of_growth(&self) -> GrowthSight {
         self.bounds.sight_of_growth
     }
 

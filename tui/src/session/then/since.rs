@@ -15,8 +15,9 @@ use super::{Session, When};
 use crate::session::lives::{End, Place};
 use heaptop_protocol::totals::Total;
 
-/// So many moments are remembered: that of the screen, and that of details over it.
-const KEPT: usize = 3;
+/// So many moments are remembered: that of the screen and where its later part begins, that of
+/// details over it, and when heaptop came.
+const KEPT: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Key {

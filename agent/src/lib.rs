@@ -204,12 +204,13 @@ static CONSTRUCTOR: extern "C" fn() = {
         if cfg!(loom) {
             return;
         }
+        // Inside an allocation it could not be done: stacks before end where they begin.
+        unwind::prime();
         // An allocation that no compiler may leave out: the first stop.
         drop(std::hint::black_box(Box::new(std::hint::black_box(0u8))));
         let Some(engine) = Engine::running() else { return };
-        // What the unwinder and the thread set up once is none of the program's.
+        // What the thread sets up once is none of the program's.
         let entered = domain::here(domain::Domain::enter);
-        unwind::prime();
         start_agent(engine);
         if entered {
             domain::here(domain::Domain::leave);

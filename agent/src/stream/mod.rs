@@ -28,7 +28,7 @@ mod said;
 mod server;
 mod threads;
 
-use crate::engine::{Engine, domain, sys};
+use crate::engine::{Engine, domain, sys, unwind};
 use descriptors::Known;
 use desk::Desk;
 use ledger::Ledger;
@@ -188,6 +188,7 @@ extern "C" fn main(errand: *mut c_void) -> *mut c_void {
     // Before anything is opened. If it cannot be, descriptors are watched instead.
     let _separate = descriptors::separate(errand.file);
     SEPARATE.store(true, Release);
+    unwind::note_root();
     // SAFETY: a constant string that ends with a zero byte.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"heaptop".as_ptr()) };
     let mut desk = Desk::new(*errand);

@@ -470,9 +470,7 @@ fn born(app: &App, answer: &Answer) -> Said {
     // Of columns that nobody sees nothing is said but that they are there.
     let [what, short] = match (any, answer.generations.len() > 1) {
         (true, _) => [what, short],
-        (false, true) => {
-            [format!("columns with more room{marks}"), "with more room".into()]
-        }
+        (false, true) => [format!("columns with more room{marks}"), "with more room".into()],
         (false, false) => ["–".to_owned(), "–".to_owned()],
     };
     let every = match app.marks_every() {

@@ -183,6 +183,9 @@ fn growth_of_frames_says_that_it_is_in_use_whatever_is_counted() {
     let shown = |keys: &str| text(&drawn(&run(&f.session, size, keys), size));
     let other = shown("3mmD");
     assert!(other.contains("in bytes in use; widths count allocated, bytes"), "{other}");
-    assert!(other.contains("growth in bytes in use · since heaptop came · allocated, bytes"), "{other}");
+    assert!(
+        other.contains("growth in bytes in use · since heaptop came · allocated, bytes"),
+        "{other}"
+    );
     assert!(!shown("3D").contains("growth in bytes in use"));
 }

@@ -5,9 +5,12 @@
 //! address lies below it, and rbp is saved in a slot or is not. Rules are kept in
 //! a cache for the whole process; a miss finds the module by `_dl_find_object`
 //! (lock-free, glibc 2.35 and later), its table by binary search, and evaluates
-//! one row, with all storage on a stack of our own ([`scratch`]). Everything else in the tables (expressions,
-//! other registers) gives no rule, and the walk gives up. But a signal's frame,
-//! which the tables describe by expressions, is the kernel's and has a fixed
+//! one row, with all storage on a stack of our own ([`scratch`]). Of expressions those
+//! are understood that compilers and linkers make ([`expression`]). Everything else in the
+//! tables (other registers) gives no rule, and **ends the stack there**: libgcc would go on,
+//! but reads whatever it is led to, and on a stack of the program's making that ends the
+//! program; and it may wait for a lock that the program holds. A signal's frame,
+//! which the tables describe by expressions too, is the kernel's and has a fixed
 //! layout: the interrupted registers lie where [`signal`] says.
 //!
 //! **The cache** has two words a slot, the rule and the address xor-ed with it, and two
@@ -23,19 +26,21 @@
 //! stack ends where glibc has put its control block; the main thread's stack lies
 //! above its control block and ends where the loader says.
 
+mod expression;
 mod program;
 
 use super::readable::Readable;
-use super::{Mark, Stack, scratch};
+use super::{End, Mark, Stack, scratch};
 use crate::engine::sync::{
     AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
     scaled, shared,
 };
+use expression::Value;
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Pointer, ReaderOffset,
-    Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow,
-    X86_64,
+    Register, RegisterRule, UnwindContext, UnwindContextStorage, UnwindExpression, UnwindSection,
+    UnwindTableRow, X86_64,
 };
 
 const SLOT_BITS: u32 = scaled(13, 1) as u32;
@@ -44,9 +49,12 @@ const SLOTS: usize = 1 << SLOT_BITS;
 shared! {
     static CACHE: [Slot; SLOTS] = Slot { key: AtomicU64::new(0), rule: AtomicU64::new(0) };
 
-    /// `_dl_find_object`, or 0 where there is none: see [`prime`].
+    /// `_dl_find_object`, or what does its work; 0 before [`prime`] has looked for it, and
+    /// [`NO_FIND`] where there is none.
     static FIND: AtomicUsize = AtomicUsize::new(0);
 }
+
+const NO_FIND: usize = 1;
 
 /// The rule of an address, and the two xor-ed.
 struct Slot {
@@ -87,7 +95,7 @@ type Find = unsafe extern "C" fn(usize, *mut Found) -> i32;
 pub struct Rule(u64);
 
 impl Rule {
-    /// No rule: the walk gives up.
+    /// No rule: the stack ends there. (So it does by what an empty slot says of address 0.)
     const NONE: Self = Self(1);
     /// The thread's first function.
     pub const FIRST: Self = Self(2);
@@ -98,9 +106,17 @@ impl Rule {
     const VALID: u64 = 4;
     const FROM_RBP: u64 = 8;
     const RBP_SAVED: u64 = 16;
+    /// The caller's stack pointer is what lies at rbp plus the offset, and rbp's slot is
+    /// relative to rbp.
+    const REALIGNED: u64 = 128;
     /// The caller's address is where it goes on, not behind a call: frames that
     /// the tables mark as a signal's, as some coroutines' first ones are.
     const EXACT: u64 = 64;
+
+    fn realigned(offset: i64, rbp_slot: Option<i64>) -> Self {
+        let rule = Self::new(true, offset, rbp_slot);
+        if rule == Self::NONE { rule } else { Self(rule.0 | Self::REALIGNED) }
+    }
 
     fn new(from_rbp: bool, offset: i64, rbp_slot: Option<i64>) -> Self {
         let field = |value: i64| (value as u64) & 0xff_ffff;
@@ -134,7 +150,7 @@ impl Rule {
     /// Whether it is that of an ordinary frame, and no end.
     #[inline(always)]
     pub const fn is_plain(self) -> bool {
-        const ALL: u64 = 3 | Rule::VALID | Rule::BLIND.0 | Rule::EXACT;
+        const ALL: u64 = 3 | Rule::VALID | Rule::BLIND.0 | Rule::EXACT | Rule::REALIGNED;
         self.0 & ALL == Self::VALID
     }
 
@@ -208,30 +224,58 @@ fn look_up(find: usize, pc: usize) -> Rule {
             return Some(Rule::SIGNAL);
         }
         let row = fde.unwind_info_for_address(&frames, &bases, &mut context, pc as u64).ok()?;
-        let rule = rule_of(row)?;
-        Some(if exact { Rule(rule.0 | Rule::EXACT) } else { rule })
+        let rule = rule_of(row, &frames, pc)?;
+        let plain = rule == Rule::FIRST || rule == Rule::NONE;
+        Some(if exact && !plain { Rule(rule.0 | Rule::EXACT) } else { rule })
     })()
     .unwrap_or(Rule::NONE)
 }
 
-fn rule_of(row: &UnwindTableRow<usize, OnStack>) -> Option<Rule> {
+fn rule_of(
+    row: &UnwindTableRow<usize, OnStack>,
+    frames: &EhFrame<EndianSlice<'_, NativeEndian>>,
+    pc: usize,
+) -> Option<Rule> {
+    let value = |of: &UnwindExpression<usize>| expression::value(of.get(frames).ok()?, pc + 1);
     match row.register(X86_64::RA) {
         Some(RegisterRule::Undefined) => return Some(Rule::FIRST),
         Some(RegisterRule::Offset(-8)) => {}
         _ => return None,
     }
-    let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return None };
-    let from_rbp = match *register {
-        X86_64::RSP => false,
-        X86_64::RBP => true,
-        _ => return None,
+    let cfa = match row.cfa() {
+        CfaRule::RegisterAndOffset { register: X86_64::RSP, offset } => Value::Sp(*offset),
+        CfaRule::RegisterAndOffset { register: X86_64::RBP, offset } => Value::Rbp(*offset),
+        CfaRule::RegisterAndOffset { .. } => return None,
+        CfaRule::Expression(expression) => value(expression)?,
     };
-    let rbp_slot = match row.register(X86_64::RBP) {
-        Some(RegisterRule::Offset(slot)) => Some(slot),
+    let saved = match row.register(X86_64::RBP) {
+        Some(RegisterRule::Offset(slot)) => Some(Saved::FromCaller(slot)),
+        Some(RegisterRule::Expression(expression)) => match value(&expression)? {
+            Value::Rbp(slot) => Some(Saved::FromRbp(slot)),
+            _ => return None,
+        },
         None | Some(RegisterRule::SameValue | RegisterRule::Undefined) => None,
         Some(_) => return None,
     };
-    Some(Rule::new(from_rbp, *offset, rbp_slot))
+    let rule = match (cfa, saved) {
+        (Value::Sp(offset), None) => Rule::new(false, offset, None),
+        (Value::Sp(offset), Some(Saved::FromCaller(slot))) => Rule::new(false, offset, Some(slot)),
+        (Value::Rbp(offset), None) => Rule::new(true, offset, None),
+        (Value::Rbp(offset), Some(Saved::FromCaller(slot))) => Rule::new(true, offset, Some(slot)),
+        (Value::Rbp(offset), Some(Saved::FromRbp(slot))) => {
+            Rule::new(true, offset, slot.checked_sub(offset))
+        }
+        (Value::AtRbp(offset), None) => Rule::realigned(offset, None),
+        (Value::AtRbp(offset), Some(Saved::FromRbp(slot))) => Rule::realigned(offset, Some(slot)),
+        _ => return None,
+    };
+    Some(rule)
+}
+
+/// Where rbp was saved.
+enum Saved {
+    FromCaller(i64),
+    FromRbp(i64),
 }
 
 #[inline]
@@ -272,7 +316,7 @@ fn look_up_elsewhere(find: usize, pc: usize) -> Rule {
 /// Where the loader's function is, if there is one and [`prime`] has looked for it.
 #[inline]
 pub fn ready() -> Option<usize> {
-    Some(FIND.load(Acquire)).filter(|&find| find != 0)
+    Some(FIND.load(Acquire)).filter(|&find| find > NO_FIND)
 }
 
 unsafe extern "C" {
@@ -297,15 +341,62 @@ pub fn stack_end(sp: usize) -> usize {
 }
 
 /// Adds the calling thread's return addresses from `mark` on to `stack`, as
-/// [`super::capture`] says; false if it met a frame for which there is no rule.
+/// [`super::capture`] says; false where there is no way to find tables.
 #[inline(never)]
 pub fn walk(stack: &mut Stack, mark: &Mark, depth: usize) -> bool {
-    let Some(find) = ready() else { return false };
+    let Some(find) = ready() else {
+        // In a constructor that runs before ours.
+        let early = FIND.load(Relaxed) == 0;
+        if early {
+            stack.ends_blind();
+        }
+        return early;
+    };
     let mut readable = Readable::around(mark.sp);
-    let done = frames(find, stack, mark, depth, &mut readable);
-    readable.remember(mark.sp, stack_end(mark.sp));
-    done
+    let end = stack_end(mark.sp);
+    match frames(find, stack, mark, depth, &mut readable) {
+        Ended::Root { pc, sp } if is_threads_root(pc, sp, end) => readable.remember(mark.sp, end),
+        Ended::Root { .. } | Ended::Straight => readable.extend(mark.sp),
+        Ended::Elsewhere => {}
+    }
+    true
 }
+
+/// How a walk ended.
+enum Ended {
+    /// At a first function, without a signal's frame on the way.
+    Root { pc: usize, sp: usize },
+    /// Somewhere, without a signal's frame on the way.
+    Straight,
+    /// On another stack, perhaps.
+    Elsewhere,
+}
+
+shared! {
+    /// The return address in the function that threads begin in; 0 while it is not known.
+    static THREADS_ROOT: AtomicUsize = AtomicUsize::new(0);
+}
+
+/// The caller runs on a thread of glibc's making: where `stack` ends, all others do.
+pub fn note_root(stack: &Stack) {
+    if let (End::Complete, Some(&last)) = (stack.end(), stack.frames().last()) {
+        THREADS_ROOT.store((last as usize).wrapping_sub(1), Relaxed);
+    }
+}
+
+/// Whether a stack that ends so is one that glibc, or the kernel, made for the thread: a stack
+/// of the program's own (a coroutine's) begins elsewhere, and may lie right below it.
+fn is_threads_root(pc: usize, sp: usize, end: usize) -> bool {
+    /// Where the loader's stack ends the program's first function is.
+    const NEAR: usize = 256;
+    // SAFETY: the loader wrote it before the program began.
+    let main = end == unsafe { __libc_stack_end };
+    if main { end.abs_diff(sp) < NEAR } else { pc == THREADS_ROOT.load(Relaxed) }
+}
+
+/// Frames beyond those that are asked for that a walk looks at, to learn that it is on the
+/// thread's own stack: half a millisecond, a few times in a thread's life at most.
+const BEYOND: u32 = 1 << 16;
 
 /// The frames from these registers on.
 #[inline]
@@ -315,8 +406,10 @@ fn frames(
     mark: &Mark,
     depth: usize,
     readable: &mut Readable,
-) -> bool {
+) -> Ended {
     let (mut pc, mut sp, mut rbp) = (mark.pc, mark.sp, mark.rbp);
+    let (mut straight, mut beyond) = (true, 0);
+    let ended = |straight| if straight { Ended::Straight } else { Ended::Elsewhere };
     let mut word = |at: usize| {
         let sound = at.is_multiple_of(8) && readable.has(at);
         // SAFETY: the word is aligned, and lies in memory that can be read.
@@ -324,59 +417,83 @@ fn frames(
     };
     loop {
         let rule = rule(find, pc);
-        match rule {
-            Rule::FIRST => return true,
-            Rule::BLIND => return stack.ends_blind(),
+        let next = match rule {
+            Rule::FIRST if straight => return Ended::Root { pc, sp },
+            Rule::FIRST => return Ended::Elsewhere,
             Rule::SIGNAL => {
-                let [Some(at), Some(base), Some(top)] =
-                    [signal::RIP, signal::RBP, signal::RSP].map(|offset| word(sp + offset))
-                else {
-                    return stack.ends_blind();
-                };
-                // Where it was interrupted, on another stack perhaps: the program's own.
-                (pc, rbp, sp) = (at, base, top);
-                // As if it were a return address: one is taken off again.
-                if !stack.push(pc + 1, depth) {
-                    return true;
-                }
-                continue;
+                straight = false;
+                let [at, base, top] =
+                    [signal::RIP, signal::RBP, signal::RSP].map(|offset| word(sp + offset));
+                // Where it was interrupted, on another stack perhaps: the program's own. As if
+                // it were a return address: one is taken off again.
+                at.zip(base).zip(top).map(|((at, base), top)| (at.wrapping_add(1), base, top))
             }
-            _ if !rule.has(Rule::VALID) => return false,
-            _ => {}
-        }
-        let from = if rule.has(Rule::FROM_RBP) { rbp } else { sp };
-        // Where the program switches stacks it may be below: each frame counts, so that
-        // their number is bounded.
-        let caller_sp = from.wrapping_add_signed(rule.offset());
-        let Some(return_address) = word(caller_sp.wrapping_sub(8)) else {
-            return stack.ends_blind();
+            // No tables, or nothing in them that is understood.
+            _ if !rule.has(Rule::VALID) => None,
+            _ => caller(rule, sp, rbp, &mut word),
         };
-        if rule.has(Rule::RBP_SAVED) {
-            let Some(saved) = word(caller_sp.wrapping_add_signed(rule.rbp_slot())) else {
-                return stack.ends_blind();
-            };
-            rbp = saved;
+        let Some((address, caller_rbp, caller_sp)) = next else {
+            if beyond == 0 {
+                stack.ends_blind();
+            }
+            return ended(straight);
+        };
+        // A coroutine's first frame, perhaps: behind it lies another stack.
+        straight &= !rule.has(Rule::EXACT);
+        if address == 0 {
+            return ended(straight);
         }
-        if return_address == 0 {
-            return true;
+        (sp, rbp) = (caller_sp, caller_rbp);
+        if beyond > 0 || !stack.push(address, depth) {
+            let known = beyond > 0 || Readable::may_look_beyond(mark.sp);
+            if !straight || !known || beyond == BEYOND || Readable::is_own(sp) {
+                return ended(straight);
+            }
+            beyond += 1;
         }
-        sp = caller_sp;
         // It points behind the call, which may be the function's last instruction.
-        let exact = usize::from(rule.has(Rule::EXACT));
-        if !stack.push(return_address + exact, depth) {
-            return true;
-        }
-        pc = return_address + exact - 1;
+        pc = address.wrapping_sub(1);
     }
+}
+
+/// Return address, rbp and stack pointer of the caller, by a rule; `None` where they cannot be
+/// read. The address is 0 where there is none.
+#[inline(always)]
+fn caller(
+    rule: Rule,
+    sp: usize,
+    rbp: usize,
+    word: &mut impl FnMut(usize) -> Option<usize>,
+) -> Option<(usize, usize, usize)> {
+    let from = if rule.has(Rule::FROM_RBP) { rbp } else { sp };
+    // Where the program switches stacks it may be below: each frame counts, so that
+    // their number is bounded.
+    let mut caller_sp = from.wrapping_add_signed(rule.offset());
+    let mut slot_from = caller_sp;
+    if rule.has(Rule::REALIGNED) {
+        (caller_sp, slot_from) = (word(caller_sp)?, rbp);
+    }
+    let return_address = word(caller_sp.wrapping_sub(8))?;
+    let rbp = if rule.has(Rule::RBP_SAVED) {
+        word(slot_from.wrapping_add_signed(rule.rbp_slot()))?
+    } else {
+        rbp
+    };
+    let exact = usize::from(rule.has(Rule::EXACT) && return_address != 0);
+    Some((return_address.wrapping_add(exact), rbp, caller_sp))
 }
 
 /// Looks for the loader's function and the program's tables. May allocate.
 pub fn prime() {
     program::prime();
-    // SAFETY: the name ends with a zero byte.
-    let find = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
+    let find = if program::is_static() {
+        program::find as *const () as usize
+    } else {
+        // SAFETY: the name ends with a zero byte.
+        unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) as usize }
+    };
     // Partner: the Acquire in `walk`; the function itself is older than both.
-    FIND.store(find as usize, Release);
+    FIND.store(find.max(NO_FIND), Release);
 }
 
 /// Empties the cache. A walk that runs meanwhile may put an old rule back; the

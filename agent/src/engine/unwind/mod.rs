@@ -6,9 +6,8 @@
 //! - [`cfi`], ours, for what compilers make of ordinary functions: a rule for each
 //!   return address, kept in a cache for the whole process; and [`memo`], which does
 //!   the same where nothing is out of the ordinary, and remembers the last stack;
-//! - [`portable`], libgcc's, ten to twenty times slower, for all else. Where the
-//!   first meets something that it does not handle, the stack is captured anew by
-//!   the second.
+//! - [`portable`], libgcc's, ten to twenty times slower, where there is no such way: on
+//!   other machines, and before glibc 2.35.
 //!
 //! Where the program asks for it there is a third, [`frame_pointers`].
 
@@ -80,9 +79,8 @@ impl Stack {
     }
 
     /// What lies beyond is not known: the stack is as whole as it will be.
-    const fn ends_blind(&mut self) -> bool {
+    const fn ends_blind(&mut self) {
         self.end = End::NoUnwindInfo;
-        true
     }
 
     /// Adds a frame; false if there are `depth` already.
@@ -209,7 +207,6 @@ pub fn capture(stack: &mut Stack, mark: &Mark, depth: usize) {
         return frame_pointers::walk(stack, mark, depth);
     }
     if !cfi::walk(stack, mark, depth) {
-        stack.clear();
         portable::walk(stack, mark, depth);
     }
 }
@@ -269,12 +266,21 @@ pub fn with_stack_below<T>(
     then(&Captured::of(stack.frames(), stack.end()))
 }
 
-/// Prepares both ways, outside of any allocation: once, before `main`.
+/// Prepares the way that there is, outside of any allocation: once, before `main`.
 pub fn prime() {
     cfi::prime();
-    let mut stack = Stack::new();
-    portable::walk(&mut stack, &mark(), MAX_DEPTH);
-    capture(&mut stack, &mark(), MAX_DEPTH);
+    capture(&mut Stack::new(), &mark(), MAX_DEPTH);
+}
+
+/// The caller runs on a thread that glibc made, where nothing is in a hurry: how its stack
+/// ends tells the stacks of others from those that a program makes for itself.
+pub fn note_root() {
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    {
+        let mut stack = Stack::new();
+        capture(&mut stack, &mark(), MAX_DEPTH);
+        cfi::note_root(&stack);
+    }
 }
 
 /// In a forked child: what other threads of the parent were at is free again.

@@ -20,13 +20,17 @@ const PAGE: usize = 4096;
 /// Pages in a row that are asked about: larger frames are jumped over.
 const REACH: usize = 64 * PAGE;
 
-/// From and to: a thread's own stack as far as it is known; empty at first.
-struct Own(Cell<(usize, usize)>);
+/// From and to: a thread's own stack as far as it is known; empty at first. And how often a
+/// walk looked beyond what was asked of it since it has become known.
+struct Own(Cell<(usize, usize)>, Cell<u32>);
 
 // SAFETY: two numbers.
 unsafe impl StartsAsZeros for Own {}
 
-per_thread! { static OWN: Own = Own(Cell::new((0, 0))); }
+per_thread! { static OWN: Own = Own(Cell::new((0, 0)), Cell::new(0)); }
+
+/// So often in vain, and no more: the stack is too deep.
+const ATTEMPTS: u32 = 4;
 
 const fn page(at: usize) -> usize {
     at & !(PAGE - 1)
@@ -45,7 +49,8 @@ fn can_be_read(at: usize) -> bool {
         libc::syscall(libc::SYS_rt_sigprocmask, NO_SUCH_CHANGE, page(at), 0usize, 8usize)
     };
     // SAFETY: the location is the calling thread's own.
-    asked == 0 || unsafe { *libc::__errno_location() } != libc::EFAULT
+    // Anything else but "no such change" may come before it was read: a filter's refusal, say.
+    asked == 0 || unsafe { *libc::__errno_location() } == libc::EINVAL
 }
 
 /// Where the calling thread's own stack ends, if `sp`, at which it is, lies in the part
@@ -71,6 +76,23 @@ impl Readable {
             return Self { from, to };
         }
         Self { from: page(sp), to: page(sp).wrapping_add(PAGE) }
+    }
+
+    /// Whether a walk from `sp` that has all the frames it wants is to go on, to learn whether
+    /// that is the thread's own stack: else the kernel would be asked with each sample.
+    #[cold]
+    #[inline(never)]
+    pub fn may_look_beyond(sp: usize) -> bool {
+        OWN.with(|own| {
+            let known = own_end(sp).is_some() || own.1.get() == ATTEMPTS;
+            own.1.set(own.1.get() + u32::from(!known));
+            !known
+        })
+    }
+
+    /// Whether `sp` is in the part of the thread's own stack that is known.
+    pub fn is_own(sp: usize) -> bool {
+        own_end(sp).is_some()
     }
 
     /// Whether the word at `at`, a multiple of 8, can be read. Changes `errno`.
@@ -100,12 +122,28 @@ impl Readable {
         (from..to).contains(&at) || can_be_read(at)
     }
 
-    /// The walk that began at `sp`, on a stack that may end at `end`, is over: if it
+    /// The walk that began at `sp` is over, and went straight: if it has come to the thread's
+    /// own stack from right below what is known of that, it is deeper than was known.
+    #[inline]
+    pub fn extend(&mut self, sp: usize) {
+        let (from, to) = OWN.with(|own| own.0.get());
+        if to > 0 && self.from == page(sp) && self.from < from && self.to == to {
+            OWN.with(|own| {
+                own.0.set((self.from, to));
+                own.1.set(0);
+            });
+        }
+    }
+
+    /// The walk that began at `sp`, on a stack that ends at `end`, is over: if it
     /// has come near that end without a gap, this is the thread's own.
     #[inline]
     pub fn remember(&mut self, sp: usize, end: usize) {
         if self.from == page(sp) && end.saturating_sub(self.to) < REACH && self.has(end - 1) {
-            OWN.with(|own| own.0.set((self.from, self.to)));
+            OWN.with(|own| {
+                own.0.set((self.from, self.to));
+                own.1.set(0);
+            });
         }
     }
 }

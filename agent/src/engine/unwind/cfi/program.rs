@@ -5,6 +5,7 @@
 //! choice of page sizes makes so, or chance) glibc tells the range of its code alone. The
 //! tables are in another segment then, which the program's own headers tell.
 
+use super::Found;
 use libc::Elf64_Phdr;
 
 use crate::engine::sync::{
@@ -14,6 +15,7 @@ use crate::engine::sync::{
 };
 
 const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
+const EXECUTABLE: u32 = 1;
 
 shared! {
     static START: AtomicUsize = AtomicUsize::new(0);
@@ -28,6 +30,35 @@ pub fn prime() {
     START.store(start, Relaxed);
     // Partner: the Acquire in `end_of`.
     END.store(end, Release);
+}
+
+/// Whether there is no loader: all code is the program's then.
+pub fn is_static() -> bool {
+    // SAFETY: no memory involved.
+    unsafe { libc::getauxval(libc::AT_BASE) == 0 }
+}
+
+/// What the loader's function tells, where there is no loader: of code of the program's own,
+/// where its tables are.
+///
+/// # Safety
+///
+/// `found` can be written.
+pub unsafe extern "C" fn find(pc: usize, found: *mut Found) -> i32 {
+    let (all, bias) = headers();
+    let within = |h: &&Elf64_Phdr| {
+        let start = (h.p_vaddr as usize).wrapping_add(bias);
+        let code = h.p_type == libc::PT_LOAD && h.p_flags & EXECUTABLE != 0;
+        code && pc.wrapping_sub(start) < h.p_memsz as usize
+    };
+    let tables = all.iter().find(|h| h.p_type == PT_GNU_EH_FRAME);
+    let (Some(code), Some(tables)) = (all.iter().find(within), tables) else { return -1 };
+    let start = (code.p_vaddr as usize).wrapping_add(bias);
+    // SAFETY: as the caller says.
+    let found = unsafe { &mut *found };
+    (found.map_start, found.map_end) = (start, start.wrapping_add(code.p_memsz as usize));
+    found.eh_frame = (tables.p_vaddr as usize).wrapping_add(bias);
+    0
 }
 
 /// Where the segment ends that `at` lies in, if that is the one with the program's tables.
@@ -48,7 +79,14 @@ fn headers() -> (&'static [Elf64_Phdr], usize) {
     // SAFETY: the kernel says that so many headers lie there; they stay as they are.
     let all = unsafe { std::slice::from_raw_parts(at as *const Elf64_Phdr, count) };
     let own = all.iter().find(|h| h.p_type == libc::PT_PHDR);
-    (all, own.map_or(0, |own| at.wrapping_sub(own.p_vaddr as usize)))
+    if let Some(own) = own {
+        return (all, at.wrapping_sub(own.p_vaddr as usize));
+    }
+    // Linkers leave it out where there is no loader. The headers stand where the segment with
+    // the beginning of the file has them, behind the file's header.
+    let first = all.iter().find(|h| h.p_type == libc::PT_LOAD && h.p_offset == 0);
+    let behind = size_of::<libc::Elf64_Ehdr>();
+    (all, first.map_or(0, |first| at.wrapping_sub(behind).wrapping_sub(first.p_vaddr as usize)))
 }
 
 /// The segment that the tables lie in.

@@ -35,9 +35,13 @@ fn deep(n: u32, f: &mut dyn FnMut()) {
     black_box(n);
 }
 
-/// On a thread of its own, whose stack's end has been seen.
+/// On a thread of its own, whose stack's end has been seen, and one after the other: they
+/// share a memo.
 fn alone(work: fn()) {
+    static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     std::thread::spawn(move || {
+        super::super::note_root();
         super::super::prime();
         work();
     })

@@ -369,7 +369,7 @@ impl Session {
             },
             hello: Some(Hello {
                 agent_version: clean(&hello.agent_version),
-                name: clean(&hello.name),
+                name: clean(names::of_program(&hello.name)),
                 notices: Vec::new(),
                 ..hello.clone()
             }),

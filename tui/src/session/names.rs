@@ -5,6 +5,13 @@ use std::sync::Arc;
 
 use heaptop_protocol::callstack::Frame;
 
+/// What a program is called whose file may have been replaced under it, as the kernel says
+/// behind its name.
+#[must_use]
+pub fn of_program(name: &str) -> &str {
+    name.strip_suffix(" (deleted)").unwrap_or(name)
+}
+
 /// One function at a frame. Inlined functions make several of one frame.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Symbol {
@@ -24,4 +31,24 @@ pub struct Named {
     /// Its functions, outermost first (the last one is inlined into those
     /// before it, and holds the call). Empty: there is no name to be had.
     pub symbols: Vec<Symbol>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::Fixture;
+    use super::super::{Input, Session};
+    use super::*;
+
+    #[test]
+    fn a_program_is_called_as_before_its_file_was_replaced() {
+        assert_eq!(of_program("orders (deleted)"), "orders");
+        assert_eq!(of_program("(deleted)"), "(deleted)");
+        let hello = heaptop_protocol::message::Hello {
+            name: "orders (deleted)".into(),
+            ..Fixture::unattached(1).hello()
+        };
+        let mut session = Session::new();
+        session.apply(Input::Agent(hello.into()));
+        assert_eq!(session.hello().unwrap().name, "orders");
+    }
 }

@@ -273,6 +273,13 @@ mod tests {
     }
 
     #[test]
+    fn targets_whose_files_were_replaced_keep_their_names() {
+        let dir = directory();
+        let _replaced = fake::serve(&dir.path().join("1.sock"), Behaviour::Replaced);
+        assert_eq!(look(dir.path()).targets[0].target.hello.name, fake::NAME);
+    }
+
+    #[test]
     fn slow_targets_are_waited_for_and_all_at_once() {
         let dir = directory();
         let _slow = fake::serve(&dir.path().join("1.sock"), Behaviour::Slow);

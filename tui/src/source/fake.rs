@@ -61,6 +61,8 @@ pub(crate) enum Behaviour {
     Together(usize),
     /// Sends without end, and counts.
     Floods,
+    /// As it should be, of a program whose file was replaced under it.
+    Replaced,
 }
 
 /// The running agent. Dropping it ends it and removes its socket.
@@ -201,6 +203,10 @@ fn converse(
         Behaviour::WrongVersion => {
             let version = Version { major: VERSION.major + 1, minor: 0 };
             bytes([Hello { version, ..hello() }.into()])
+        }
+        Behaviour::Replaced => {
+            let name = format!("{NAME} (deleted)");
+            bytes([FromAgent::from(Hello { name, ..hello() })].into_iter().chain(script()))
         }
         Behaviour::NoHello => bytes(script()),
         Behaviour::Trickle => {

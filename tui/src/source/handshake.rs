@@ -11,6 +11,7 @@ use interprocess::os::unix::uds_local_socket::Stream;
 
 use super::LinkError;
 use super::socket::{self, Patience, Peer};
+use crate::session::names::of_program;
 
 /// Bytes read at once.
 const CHUNK: usize = 64 << 10;
@@ -35,7 +36,7 @@ impl Greeted {
             Err(LinkError::Frame(_) | LinkError::Message(_)) => return Err(stranger()),
             other => other?,
         };
-        let Some(FromAgent::Hello(hello)) = first else { return Err(stranger()) };
+        let Some(FromAgent::Hello(mut hello)) = first else { return Err(stranger()) };
         check_greeting(hello.magic, hello.version)
             .map_err(|why| LinkError::Handshake(socket.into(), why))?;
         let io = |error: std::io::Error| match error.kind() {
@@ -46,6 +47,7 @@ impl Greeted {
         send(&stream, &FromViewer::Hello(greeting())).map_err(io)?;
         stream.set_send_timeout(None).map_err(io)?;
         stream.set_recv_timeout(None).map_err(io)?;
+        hello.name.truncate(of_program(&hello.name).len());
         Ok(Self { stream, reader, hello, peer })
     }
 

@@ -65,7 +65,7 @@ fn apart(label: &Label, usual: usize, width: usize) -> Option<(String, String)> 
     let file = file(&location);
     let taken = Some(text::width(file) + 1).filter(|_| !file.is_empty())?;
     let room = usual.checked_sub(taken).filter(|room| *room >= LEAST_NAME)?;
-    let name = text::keep_name(&text::name(&label.function), room).into_owned();
+    let name = text::keep_label(&text::name(&label.function), room).into_owned();
     (text::width(&name) + taken <= width).then(|| (name, file.to_owned()))
 }
 
@@ -136,7 +136,7 @@ fn shortened(label: &Label, width: usize) -> (String, String) {
         String::new()
     };
     let taken = if place.is_empty() { 0 } else { text::width(&place) + GAP };
-    let name = text::keep_name(&function, width.saturating_sub(taken)).into_owned();
+    let name = text::keep_label(&function, width.saturating_sub(taken)).into_owned();
     (name, place)
 }
 
@@ -189,6 +189,18 @@ mod tests {
         );
         // Without room for both the name stays.
         assert_eq!(at(16)[0], " …::into_nfa");
+    }
+
+    #[test]
+    fn files_of_one_directory_look_different() {
+        let files = ["tui/src/bin/heaptop-demo/main.rs", "tui/src/bin/heaptop-demo/work.rs"];
+        let shown = files.map(|file| shown(file, "", 24).trim_end().to_owned());
+        assert_eq!(shown, ["…/heaptop-demo/main.rs", "…/heaptop-demo/work.rs"]);
+        // What divides, and a function of a trait for such a thing, are no paths.
+        assert_eq!(
+            text::keep_label("<a/b as orders::Name>::of", 12),
+            text::keep_name("<a/b as orders::Name>::of", 12)
+        );
     }
 
     #[test]

@@ -117,6 +117,13 @@ pub fn keep_name(name: &str, columns: usize) -> Cow<'_, str> {
 }
 
 /// `depth`: how many qualifications may still be taken off, one around the other.
+/// What a row is named, in at most `columns`: a function, a file or a module.
+#[must_use]
+pub fn keep_label(name: &str, columns: usize) -> Cow<'_, str> {
+    let is_path = name.contains('/') && !name.contains("::") && !name.contains(['<', '(', '{']);
+    if is_path { keep_path(name, columns) } else { keep_name(name, columns) }
+}
+
 fn keep_name_within(name: &str, columns: usize, depth: usize) -> Cow<'_, str> {
     if width(name) <= columns {
         return Cow::Borrowed(name);

@@ -14,9 +14,10 @@
 //! before the end.
 
 use crate::calendar::Utc;
-use crate::query::When;
+use crate::query::{self, When};
 use crate::report::text;
-use crate::session::Session;
+use crate::session::{Connection, Session};
+use std::time::SystemTime;
 
 const DAY_NS: u64 = 86_400_000_000_000;
 /// Who came so early has seen all of it.
@@ -104,6 +105,44 @@ pub(crate) fn phase(name: &str, session: &Session) -> Result<When, String> {
     Ok(When::Range { from_ns: from, to_ns: to })
 }
 
+/// The highest moment that is known. The agent tells of peaks, and of what is in use, more
+/// seldom than of births and deaths: what came since may be higher than both.
+pub(crate) fn peak(session: &Session) -> Result<When, String> {
+    let told = session.peak().map(|peak| (peak.time_ns, peak.in_use.point()));
+    // Where it has told of none yet its curve says where it must be.
+    let on_curve = || {
+        let points = session.history().iter().filter(|point| point.in_use_bytes > 0.0);
+        let point = points.max_by(|a, b| a.in_use_bytes.total_cmp(&b.in_use_bytes))?;
+        session.in_use().point().map(|_| (point.time_ns, Some(point.in_use_bytes)))
+    };
+    let none = "no peak is known, or nothing of it: name another moment";
+    let (from, to) = session.span().unwrap_or((u64::MAX, 0));
+    let mut highest = told.or_else(on_curve).ok_or(none)?;
+    let mut rise = |at_ns: u64, in_use: Option<f64>| {
+        if in_use > highest.1 && (from..=to).contains(&at_ns) {
+            highest = (at_ns, in_use);
+        }
+    };
+    if let Some(status) = session.status() {
+        let (now, counted) = (session.in_use().point(), session.now_ns());
+        rise(status.at.time_ns, now);
+        // By how much it differs, not what it is: both are estimates of one kind.
+        let whole = |at| query::whole(session, When::At(at)).in_use_bytes.point();
+        if status.at.time_ns < counted
+            && let (Some(now), Some(then), Some(end)) =
+                (now, whole(status.at.time_ns), whole(counted))
+        {
+            rise(counted, Some(now + end - then));
+        }
+    }
+    match highest.0 {
+        at if (from..=to).contains(&at) => Ok(When::At(at)),
+        // What was before anybody came is known by the agent's table alone.
+        at if told.is_some_and(|told| told.0 == at) => Ok(When::Peak),
+        _ => Err(none.into()),
+    }
+}
+
 /// `1m30s`, `1.5 h`: nanoseconds.
 pub(crate) fn duration(text: &str) -> Option<u64> {
     let mut rest = text.trim();
@@ -157,26 +196,34 @@ fn clock(text: &str) -> Option<Time> {
 }
 
 impl Time {
-    /// Nanoseconds since the agent's start; after the end it is the end. What nobody watched
-    /// cannot be asked about.
+    /// Nanoseconds since the agent's start. What nobody watched cannot be asked about, nor what
+    /// is to come.
     pub(crate) fn resolve(&self, session: &Session) -> Result<u64, String> {
         let end = session.now_ns();
         let (first, _) = session.span().unwrap_or((0, end));
+        let words = |ns| text::moment(ns, session.span());
         let at = match self {
             Self::Start => return Ok(first),
             Self::Peak => return Ok(self.instant(session)?.clamp(first, end)),
             Self::Before(ns) if *ns > end => {
                 return Err(format!(
                     "{} before the end is before the start: the end is at {}",
-                    text::elapsed(*ns),
-                    text::elapsed(end)
+                    words(*ns),
+                    words(end)
+                ));
+            }
+            Self::After(ns) if *ns > latest(session) => {
+                let at = text::moment(*ns, Some((0, *ns)));
+                let [first, end] = [first, end].map(words);
+                return Err(format!(
+                    "{at} is after the end: name a moment from {first} to {end}, or `end`"
                 ));
             }
             _ => self.instant(session)?.min(end),
         };
         // An agent takes a moment to start: what was before is nothing.
         if at.saturating_add(AT_ONCE_NS) < first {
-            let [at, first, end] = [at, first, end].map(text::elapsed);
+            let [at, first, end] = [at, first, end].map(words);
             return Err(format!(
                 "at {at} nobody watched: name a moment from {first} to {end}, and record what you want to look back at"
             ));
@@ -202,10 +249,10 @@ impl Time {
         match self {
             Self::Start => Ok(0),
             Self::End => Ok(end),
-            Self::Peak => session
-                .peak()
-                .map(|peak| peak.time_ns)
-                .ok_or_else(|| "no peak is known: name another moment".into()),
+            Self::Peak => Ok(match peak(session)? {
+                When::At(at) => at,
+                _ => session.peak().map_or(end, |peak| peak.time_ns),
+            }),
             Self::After(ns) => Ok(*ns),
             Self::Before(ns) => Ok(end.saturating_sub(*ns)),
             Self::Date(unix_ns) => by_clock(*unix_ns),
@@ -234,6 +281,17 @@ impl Time {
     }
 }
 
+/// The last moment that can be meant: a target that runs has come further than it has told.
+fn latest(session: &Session) -> u64 {
+    let end = session.now_ns();
+    let started = session.hello().map_or(0, |hello| hello.started_unix_ns);
+    if *session.connection() != Connection::Connected || started == 0 {
+        return end;
+    }
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.map_or(end, |now| end.max((now.as_nanos() as u64).saturating_sub(started)))
+}
+
 impl Range {
     /// Whether it is another at every moment.
     pub(crate) fn moves(&self) -> bool {
@@ -254,8 +312,8 @@ impl Range {
         if from > to {
             return Err(format!(
                 "the range ends before it begins: it is from {} to {}",
-                text::elapsed(from),
-                text::elapsed(to)
+                text::moment(from, session.span()),
+                text::moment(to, session.span())
             ));
         }
         Ok((from, to))
@@ -265,6 +323,7 @@ impl Range {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::Input;
     use crate::session::fixture::Fixture;
     use heaptop_protocol::message::Mark;
 
@@ -312,17 +371,62 @@ mod tests {
         let at = |text: &str| time(text).unwrap().resolve(s);
         assert_eq!(at("loaded"), Ok(100 * S));
         assert_eq!(at("30s"), Ok(30 * S));
-        assert_eq!(at("3h"), Ok(120 * S), "after the end is the end");
+        assert_eq!(at("3h"), Ok(120 * S), "it runs, and will have come there by now");
         assert_eq!(at("-20s"), Ok(100 * S));
         // It started at 22:13:20.
         assert_eq!(at("22:14"), Ok(40 * S));
         assert_eq!(at("2023-11-14 22:14:00"), Ok(40 * S));
         assert!(at("22:20").unwrap_err().contains("from 2023-11-14 22:13:20 UTC to"));
-        assert!(at("-5m").unwrap_err().contains("the end is at 2 min 0 s"));
+        assert!(at("-5m").unwrap_err().contains("the end is at 2 m 00 s"));
         assert!(at("lodaed").unwrap_err().contains("the last are loaded"));
         let both = |text: &str| range(text).unwrap().resolve(s);
         assert_eq!(both(".."), Ok((S, 120 * S)));
         assert_eq!(both("loaded..-5s"), Ok((100 * S, 115 * S)));
         assert!(both("1m..2s").unwrap_err().contains("ends before it begins"));
+    }
+
+    #[test]
+    fn what_is_over_has_no_moment_after_its_end() {
+        let mut f = Fixture::new(1);
+        f.pass(119.0);
+        f.session.apply(Input::Connection(Connection::Ended("it is over".into())));
+        let at = |text: &str| time(text).unwrap().resolve(&f.session);
+        assert_eq!(at("120s"), Ok(120 * S));
+        assert_eq!(at("end"), Ok(120 * S));
+        let sentence = "3 h 00 m 00 s is after the end: name a moment from 1 s to 2 m 00 s";
+        assert!(at("3h").unwrap_err().contains(sentence), "{:?}", at("3h"));
+        let both = |text: &str| range(text).unwrap().resolve(&f.session);
+        assert_eq!(both("10s..120s"), Ok((10 * S, 120 * S)));
+        assert!(both("10s..121s").unwrap_err().contains("after the end"));
+        assert!(both("9h..end").unwrap_err().contains("after the end"));
+    }
+
+    #[test]
+    fn the_peak_is_one_moment_whoever_asks() {
+        let mut f = Fixture::new(1);
+        let stack = f.stack(&["main", "fill"]);
+        assert!(peak(&f.session).unwrap_err().contains("no peak is known"));
+        f.pass(1.0);
+        f.alloc(stack, 1000);
+        f.hold_peak(true);
+        f.pass(1.0);
+        assert_eq!((f.session.peak(), peak(&f.session)), (None, Ok(When::At(3 * S))));
+        f.say_peak();
+        let all = |f: &Fixture| {
+            let from = range("peak..end").unwrap().resolve(&f.session).map(|(from, _)| from);
+            (peak(&f.session), from, time("peak").unwrap().resolve(&f.session))
+        };
+        assert_eq!(all(&f), (Ok(When::At(3 * S)), Ok(3 * S), Ok(3 * S)));
+        // What was born since, before the agent tells of it in its totals.
+        f.time_ns += S;
+        let more = f.alloc(stack, 500);
+        assert_eq!(all(&f), (Ok(When::At(4 * S)), Ok(4 * S), Ok(4 * S)));
+        f.time_ns += S;
+        f.free(more);
+        assert_eq!(all(&f), (Ok(When::At(3 * S)), Ok(3 * S), Ok(3 * S)));
+        // Its totals are told of, and that they are a peak is not yet.
+        f.alloc(stack, 2000);
+        f.pass(1.0);
+        assert_eq!(all(&f), (Ok(When::At(6 * S)), Ok(6 * S), Ok(6 * S)));
     }
 }

@@ -153,6 +153,8 @@ pub struct Heading {
     pub when: When,
     /// The end of it, in nanoseconds since the agent's start.
     pub at_ns: u64,
+    /// Whether that is the highest moment that is known.
+    pub is_peak: bool,
     /// From when to when any moment can be asked about.
     pub span: Option<(u64, u64)>,
     /// R in bytes.

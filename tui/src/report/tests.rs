@@ -97,7 +97,7 @@ fn text_is_aligned_and_fits() {
     let out = printed(&made(&f.session, &asked(View::Callsites, When::At(15 * S))), 130);
     assert!(
         out.starts_with(
-            "orders-api · pid 4711 · at 15 s (2023-11-14 22:13:35 UTC) · sampled every byte"
+            "orders-api · pid 4711 · at 15.0 s (2023-11-14 22:13:35 UTC) · sampled every byte"
         ),
         "{out}"
     );
@@ -128,7 +128,7 @@ fn text_is_aligned_and_fits() {
     let narrow = printed(&made(&f.session, &asked(View::Callsites, When::Now)), 10);
     assert!(narrow.contains("parse"), "{narrow}");
     let before = printed(&made(&f.session, &asked(View::Callsites, When::At(0))), 100);
-    assert!(before.contains("what happened before 1 s is not known"), "{before}");
+    assert!(before.contains("what happened before 1.0 s is not known"), "{before}");
     assert!(before.contains('–') && !before.contains("0 B"), "{before}");
 }
 
@@ -192,8 +192,8 @@ fn phases_and_marks_have_times_that_can_be_read_and_raw_ones_for_programs() {
     let report = made(&f.session, &asked(View::Course, When::Now));
     let out = printed(&report, 100);
     let line = |name: &str| out.lines().find(|line| line.starts_with(name)).expect("it has a row");
-    assert!(line("warm up").contains("1 min 1 s"), "{out}");
-    assert!(line("deploy 17").contains("2 min 36 s"), "{out}");
+    assert!(line("warm up").contains("1 m 01 s"), "{out}");
+    assert!(line("deploy 17").contains("2 m 36 s"), "{out}");
     assert!(!out.contains("000000"), "nobody reads nanoseconds: {out}");
     let json = json_of(&report);
     assert_eq!(json["rows"][0]["from_ns"], 61 * S);
@@ -285,13 +285,92 @@ fn callers_of_a_function_and_of_nobody() {
 fn the_peak_has_what_was_in_use_then() {
     let f = orders();
     let out = printed(&made(&f.session, &asked(View::Peak, When::Now)), 100);
-    assert!(out.contains("· at 23 s"), "{out}");
+    assert!(out.contains("· at 23.0 s, the peak"), "{out}");
     assert!(out.contains("48.8 KiB"), "the cache was full: {out}");
 }
 
+/// Rows that have nothing in use at the peak are no part of it, and neither counted.
 #[test]
-fn times_since_start_are_to_the_tenth() {
-    assert_eq!(text::elapsed(3_723_450_000_000), "1 h 2 min 3.4 s");
+fn all_rows_of_the_peak_can_be_shown() {
+    let mut f = orders();
+    let report = made(&f.session, &asked(View::Peak, When::Now));
+    assert_eq!((report.rows.len(), report.len), (2, 2), "{report:?}");
+    let one = made(&f.session, &Asked { top: 1, ..asked(View::Peak, When::Now) });
+    assert_eq!((one.rows.len(), one.len), (1, 2));
+    // The end is higher than all that the agent has called a peak.
+    let stack = f.stack(&["main", "late"]);
+    f.time_ns += S;
+    f.alloc(stack, 100_000);
+    let peak = made(&f.session, &asked(View::Peak, When::Now));
+    let end = made(&f.session, &asked(View::Callsites, When::At(f.session.now_ns())));
+    assert_eq!(peak.total.unwrap()[2], end.total.unwrap()[2]);
+    assert!(peak.heading.is_peak && end.heading.is_peak);
+}
+
+#[test]
+fn files_of_one_directory_are_told_apart() {
+    let mut f = Fixture::new(1);
+    for file in ["main", "work"] {
+        let stack = f.stack(&[&format!("{file}@tui/src/bin/heaptop-demo/deep/{file}.rs:1")]);
+        f.alloc(stack, 100);
+    }
+    f.pass(1.0);
+    let asked = Asked { group: Grouping::File, ..asked(View::Callsites, When::Now) };
+    let out = printed(&made(&f.session, &asked), 40);
+    assert!(out.contains("deep/main.rs") && out.contains("deep/work.rs"), "{out}");
+}
+
+/// What runs was met by somebody, what is recorded began; and a file that grows has no end.
+#[test]
+fn recordings_are_not_told_as_what_runs() {
+    let mut f = orders();
+    let printed = |f: &Fixture| -> String {
+        let threads = asked(View::Threads, When::Now);
+        let by_thread = Asked { group: Grouping::Thread, ..asked(View::Callsites, When::Now) };
+        let young = Asked { filter: "age<1h".into(), ..asked(View::Callsites, When::Now) };
+        let leaks = asked(View::Leaks, When::Now);
+        [threads, by_thread, young, leaks].map(|of| printed(&made(&f.session, &of), 160)).concat()
+    };
+    let (live, file) = ("when heaptop came", "when the recording began");
+    let (live_growth, file_growth) = ("(since heaptop came)", "(since the recording began)");
+    let of = |out: &str, said: &str| out.matches(said).count();
+    let out = printed(&f);
+    assert_eq!([of(&out, live), of(&out, live_growth)], [3, 1], "{out}");
+    assert!(!out.contains("the recording began"), "{out}");
+    let how = "the recording is still being written: this is what it has at byte 9";
+    let end = crate::session::Connection::Ended(how.into());
+    f.session.apply(crate::session::Input::Connection(end));
+    let out = printed(&f);
+    assert_eq!([of(&out, file), of(&out, file_growth)], [3, 1], "{out}");
+    assert!(!out.contains("heaptop came") && !out.contains("ended:"), "{out}");
+    assert_eq!(of(&out, how), 4, "{out}");
+    let json = json_of(&made(&f.session, &asked(View::Threads, When::Now)));
+    assert!(json["ended"].is_null() && json["notes"].to_string().contains(how), "{json}");
+}
+
+#[test]
+fn growth_that_nobody_had_time_to_see_is_said() {
+    let mut f = Fixture::new(1);
+    let leak = f.stack(&["main", "leak"]);
+    f.alloc(leak, 1000);
+    f.pass(0.2);
+    let out = |f: &Fixture| printed(&made(&f.session, &asked(View::Leaks, When::Now)), 160);
+    let note = "watched 200 ms: growth needs longer: --for 10s, or a recording";
+    assert!(out(&f).contains(note), "{}", out(&f));
+    f.pass(10.0);
+    assert!(!out(&f).contains("watched"), "{}", out(&f));
+}
+
+/// A trace may be over in a millisecond.
+#[test]
+fn moments_of_a_short_time_can_be_told_apart() {
+    let mut f = Fixture::new(1);
+    let stack = f.stack(&["main", "fill"]);
+    f.alloc(stack, 100);
+    f.pass(0.0013);
+    let range = When::Range { from_ns: S, to_ns: S + 1_200_000 };
+    let out = printed(&made(&f.session, &asked(View::Callsites, range)), 100);
+    assert!(out.contains("from 1.0000 s to 1.0012 s"), "{out}");
 }
 
 /// Leaks are what the screen shows: the same rows in the same order, generations between
@@ -338,7 +417,10 @@ fn leaks_are_what_the_screen_shows() {
     assert_eq!([born(0), born(1), born(2), born(3)], [0.0, 20e3, 20e3, 20e3]);
     let out = printed(&report, 160);
     assert!(out.contains("(since “warm”)"), "{out}");
-    assert!(out.contains("1 after “cold” from 7 s to 23 s; 2 after “warm” from 23 s to"), "{out}");
+    assert!(
+        out.contains("1 after “cold” from 7.0 s to 23.0 s; 2 after “warm” from 23.0 s to"),
+        "{out}"
+    );
     // 25,000 bytes in the later 19 seconds; 938,576 are left: 713 seconds.
     assert!(out.contains("reaches: the limit that was set, 1.00 MiB in use, in 12 min"), "{out}");
     let none = printed(&made(s, &Asked { limit: None, ..asked.clone() }), 160);

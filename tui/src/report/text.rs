@@ -53,8 +53,7 @@ pub fn write(report: &Report, width: usize, out: &mut dyn Write) -> io::Result<(
         writeln!(out, "{line}")?;
     }
     writeln!(out)?;
-    let cells: Vec<Vec<String>> =
-        report.rows.iter().chain(&report.total).map(|row| row.iter().map(cell).collect()).collect();
+    let cells = cells(report);
     // A column in which nothing stands takes no room.
     let mut columns: Vec<usize> = (0..report.columns.len())
         .filter(|&at| at == 0 || cells.iter().any(|row| !row[at].is_empty()))
@@ -121,7 +120,7 @@ pub fn write(report: &Report, width: usize, out: &mut dyn Write) -> io::Result<(
                     let indent =
                         "  ".repeat(*depth).chars().take(widths[0] / 2).collect::<String>();
                     let room = widths[0].saturating_sub(indent.len());
-                    indent + &text::keep_name(cells[0].trim_start(), room)
+                    indent + &text::keep_label(cells[0].trim_start(), room)
                 }
                 _ if at == 0 => text::keep_start(&cells[0], widths[0]).into_owned(),
                 _ if Some(at) == place => text::keep_path(&cells[at], widths[at]).into_owned(),
@@ -164,7 +163,13 @@ fn in_full(column: &Column) -> &'static str {
     }
 }
 
-fn cell(cell: &Cell) -> String {
+/// What stands in all rows, and in the sum.
+fn cells(report: &Report) -> Vec<Vec<String>> {
+    let cell = |of: &Cell| cell(of, report.heading.span);
+    report.rows.iter().chain(&report.total).map(|row| row.iter().map(cell).collect()).collect()
+}
+
+fn cell(cell: &Cell, span: Option<(u64, u64)>) -> String {
     match cell {
         Cell::Function(label, depth) => "  ".repeat(*depth) + &text::name(&label.function),
         Cell::Text(text) => text::clean(text).into_owned(),
@@ -174,7 +179,7 @@ fn cell(cell: &Cell) -> String {
         Cell::Lifetime(lifetime) => format::lifetime(lifetime).to_string(),
         Cell::Change(change) => format::change(*change).to_string(),
         Cell::Followed(mean) => format::mean_life(mean).to_string(),
-        Cell::Time(ns) => ns.map_or_else(|| format::UNKNOWN.to_owned(), elapsed),
+        Cell::Time(ns) => ns.map_or_else(|| format::UNKNOWN.to_owned(), |ns| moment(ns, span)),
         Cell::Bytes(bytes) => format::bytes(*bytes as f64, 3, Rounding::Nearest),
         Cell::Number(number) => {
             number.map_or_else(|| format::UNKNOWN.to_owned(), |number| number.to_string())
@@ -189,9 +194,12 @@ fn heading(heading: &Heading) -> Vec<String> {
     if let Some(pid) = heading.pid {
         let _ = write!(line, " · pid {pid}");
     }
+    let elapsed = |ns| moment(ns, heading.span);
     match heading.when {
         When::Now => {
-            let _ = write!(line, " · now, up {}", elapsed(heading.at_ns));
+            // How long it runs, whenever anybody came.
+            let up = moment(heading.at_ns, Some((0, heading.at_ns)));
+            let _ = write!(line, " · now, up {up}");
         }
         When::At(at) => {
             let _ = write!(line, " · at {}", elapsed(at));
@@ -200,8 +208,11 @@ fn heading(heading: &Heading) -> Vec<String> {
             let _ = write!(line, " · from {} to {}", elapsed(from_ns), elapsed(to_ns));
         }
         When::Peak => {
-            let _ = write!(line, " · peak, at {}", elapsed(heading.at_ns));
+            let _ = write!(line, " · at {}", elapsed(heading.at_ns));
         }
+    }
+    if heading.is_peak {
+        line += ", the peak";
     }
     if heading.started_unix_ns > 0 {
         let at = heading.started_unix_ns.saturating_add(heading.at_ns);
@@ -244,19 +255,9 @@ fn heading(heading: &Heading) -> Vec<String> {
     lines
 }
 
-/// Time since the target's start, to the tenth of a second.
+/// Time since the target's start in the words of the screens, where moments of `span` can be
+/// asked about.
 #[must_use]
-pub fn elapsed(ns: u64) -> String {
-    let tenths = ns / 100_000_000;
-    let (h, m, s) = (tenths / 36_000, tenths / 600 % 60, tenths % 600);
-    let seconds = if s.is_multiple_of(10) {
-        format!("{} s", s / 10)
-    } else {
-        format!("{}.{} s", s / 10, s % 10)
-    };
-    match (h, m) {
-        (0, 0) => seconds,
-        (0, m) => format!("{m} min {seconds}"),
-        (h, m) => format!("{h} h {m} min {seconds}"),
-    }
+pub fn moment(ns: u64, span: Option<(u64, u64)>) -> String {
+    format::moment(ns, span.map_or(u64::MAX, |(from, to)| to.saturating_sub(from)))
 }

@@ -1,5 +1,6 @@
 //! The tables.
 
+use super::text::moment;
 use super::{Asked, Cell, Column, Heading, Report, View, course};
 use crate::export;
 use crate::query::filter;
@@ -10,7 +11,9 @@ use crate::query::{
 use crate::session::figures::Estimate;
 use crate::session::then::by::By;
 use crate::session::{Connection, Session};
-use crate::view::format::Unit;
+use crate::source::STILL_WRITTEN;
+use crate::times;
+use crate::view::format::{self, Rounding, Unit};
 use crate::view::leaks::limit_of;
 use std::collections::BinaryHeap;
 
@@ -31,7 +34,11 @@ fn sum() -> [Cell; 2] {
 
 /// Makes the report.
 pub fn report(session: &Session, asked: &Asked) -> Result<Report, String> {
-    let when = if asked.view == View::Peak { session.peak_when() } else { asked.when };
+    let when = if asked.view == View::Peak {
+        times::peak(session).unwrap_or(When::Peak)
+    } else {
+        asked.when
+    };
     let when = when.until(session.now_ns());
     let asked = &Asked { when, ..asked.clone() };
     let mut report = match asked.view {
@@ -45,6 +52,11 @@ pub fn report(session: &Session, asked: &Asked) -> Result<Report, String> {
         View::External => course::external(session, asked),
     };
     report.notes.extend(unknown(session, asked));
+    if let Connection::Ended(how) = session.connection()
+        && how.starts_with(STILL_WRITTEN)
+    {
+        report.notes.push(how.clone());
+    }
     Ok(report)
 }
 
@@ -54,7 +66,7 @@ fn unknown(session: &Session, asked: &Asked) -> Option<String> {
         When::At(at) => at,
         When::Range { from_ns, .. } => from_ns,
         When::Peak if session.peak().is_none() => {
-            return Some("no peak is known: the target has not told of any".into());
+            return Some("no peak is known, or nothing of it: the target has not told".into());
         }
         When::Peak | When::Now => return None,
     };
@@ -64,8 +76,8 @@ fn unknown(session: &Session, asked: &Asked) -> Option<String> {
     (from_ns < from).then(|| {
         format!(
             "what happened before {} is not known: any moment from then until {} can be asked about",
-            super::text::elapsed(from),
-            super::text::elapsed(to)
+            moment(from, session.span()),
+            moment(to, session.span())
         )
     })
 }
@@ -84,6 +96,11 @@ fn heading(session: &Session, asked: &Asked) -> Heading {
             When::Now => session.now_ns(),
             When::Peak => session.peak().map_or(0, |peak| peak.time_ns),
         },
+        is_peak: match when {
+            When::Peak => true,
+            When::At(_) => times::peak(session) == Ok(when),
+            When::Now | When::Range { .. } => false,
+        },
         span: session.span(),
         interval_bytes: session.status().map(|s| s.interval.bytes()),
         lost_births: losses.births,
@@ -93,6 +110,8 @@ fn heading(session: &Session, asked: &Asked) -> Heading {
         filter: asked.filter.clone(),
         unattributed: (when == When::Now).then(|| session.unattributed()).flatten(),
         ended: match session.connection() {
+            // What is still being written has not ended: a note says it.
+            Connection::Ended(how) if how.starts_with(STILL_WRITTEN) => None,
             Connection::Ended(how) | Connection::Lost(how) => Some(how.clone()),
             Connection::Connecting | Connection::Connected => None,
         },
@@ -112,12 +131,23 @@ pub(super) fn made(
     let mut notes: Vec<String> = session.tracks_less().into_iter().map(str::to_owned).collect();
     let of_blocks = filter::parse(&asked.filter).is_ok_and(|filter| filter.is_of_blocks());
     if let (Some((from, _)), true) = (session.span(), of_blocks && asked.view != View::Course) {
-        let from = super::text::elapsed(from);
+        let from = moment(from, session.span());
         notes.push(format!(
-            "the filter is of single blocks: what was over before {from}, when heaptop came, is in no figure"
+            "the filter is of single blocks: what was over before {from}, when {}, is in no figure",
+            came(session)
         ));
     }
     Report { view: asked.view, heading, columns, rows, total, len, notes, sorted: "" }
+}
+
+/// Whether there will be no more of it: it was recorded.
+fn recorded(session: &Session) -> bool {
+    *session.connection() != Connection::Connected
+}
+
+/// What happened when that began of which anything is known.
+fn came(session: &Session) -> &'static str {
+    if recorded(session) { "the recording began" } else { "heaptop came" }
 }
 
 /// A column of the screen, as reports call it; empty where they have none.
@@ -219,8 +249,8 @@ pub fn as_shown(session: &Session, asked: &Asked, question: &query::Question) ->
     report.sorted = id(question.sort);
     let blocks = asked.group.by() != By::Group;
     if let (Some((from, _)), true, false) = (session.span(), blocks, ranged) {
-        let (from, [_, many]) = (super::text::elapsed(from), asked.group.names());
-        report.notes.push(format!("{many} are counted from {from} on, when heaptop came"));
+        let (from, [_, many]) = (moment(from, session.span()), asked.group.names());
+        report.notes.push(format!("{many} are counted from {from} on, when {}", came(session)));
     }
     report
 }
@@ -243,12 +273,16 @@ fn peak(session: &Session, asked: &Asked) -> Report {
         _ => query::Column::InUseBytes,
     };
     let question = query::Question { sort, ..question(asked) };
-    let table = Callsites::ask(session, &question).table(0..asked.top);
-    let there = |f: &Figures| !matches!(f.in_use_bytes, Estimate::Below { .. });
-    let rows = table.rows.iter().filter(|row| there(&row.figures));
-    let rows = rows.map(|row| cells(names(&row.label), &row.figures)).collect();
+    let table = Callsites::ask(session, &question).table(0..usize::MAX);
+    // What had nothing in use then is no part of the peak: it is not counted either.
+    let none = Estimate::Exact { value: 0.0 };
+    let there =
+        |f: &Figures| f.in_use_bytes != none && !matches!(f.in_use_bytes, Estimate::Below { .. });
+    let there = || table.rows.iter().filter(|row| there(&row.figures));
+    let rows = there().take(asked.top).map(|row| cells(names(&row.label), &row.figures)).collect();
     let total = cells(sum(), &table.total);
-    Report { sorted: id(sort), ..made(session, asked, columns, rows, Some(total), table.len) }
+    let len = there().count();
+    Report { sorted: id(sort), ..made(session, asked, columns, rows, Some(total), len) }
 }
 
 fn promotion(session: &Session, asked: &Asked) -> Report {
@@ -307,8 +341,8 @@ fn threads(session: &Session, asked: &Asked) -> Report {
     });
     let mut report = made(session, asked, columns, rows.collect(), None, len);
     if let (Some((from, _)), false) = (session.span(), matches!(asked.when, When::Range { .. })) {
-        let from = super::text::elapsed(from);
-        report.notes.push(format!("threads are counted from {from} on, when heaptop came"));
+        let from = moment(from, session.span());
+        report.notes.push(format!("threads are counted from {from} on, when {}", came(session)));
     }
     report
 }
@@ -359,28 +393,28 @@ fn leaks(session: &Session, asked: &Asked) -> Report {
     let rows = leaks.rows.iter().map(row).collect();
     let total = [sum().to_vec(), cells(&leaks.total)].concat();
     let mut report = made(session, asked, columns, rows, Some(total), leaks.len);
-    let recorded = *session.connection() != Connection::Connected;
-    report.notes.extend(about_leaks(asked, &leaks, mark.map(|mark| &*mark.label), recorded));
+    let label = mark.map(|mark| &*mark.label);
+    report.notes.extend(about_leaks(session, asked, &leaks, label));
     report
 }
 
 /// Who has watched for less has seen nothing grow.
-const SHORT_NS: u64 = 30_000_000_000;
+const SHORT_NS: u64 = 10_000_000_000;
 
 /// What old, growth and generations are of, and the forecast.
-fn about_leaks(asked: &Asked, leaks: &Leaks, mark: Option<&str>, recorded: bool) -> Vec<String> {
-    use super::text::elapsed;
+fn about_leaks(session: &Session, asked: &Asked, leaks: &Leaks, mark: Option<&str>) -> Vec<String> {
+    let elapsed = |ns| moment(ns, session.span());
+    let long = |ns| format::duration(ns as f64, 2, Rounding::Nearest);
     let since = match (asked.when, mark) {
         (When::Range { .. }, _) => String::new(),
         (_, Some(mark)) => format!(" (since “{mark}”)"),
-        (_, None) if recorded => " (since the recording began)".to_owned(),
-        (_, None) => " (since heaptop came)".to_owned(),
+        (_, None) => format!(" (since {})", came(session)),
     };
     let mut notes = vec![format!(
         "old: alive at {} for more than {}; growth from {} to {}{since}, “grew” where it is more \
          than chance, of all callsites together in 95 % of cases",
         elapsed(leaks.to_ns),
-        elapsed(leaks.older_than_ns),
+        long(leaks.older_than_ns),
         elapsed(leaks.from_ns),
         elapsed(leaks.to_ns),
     )];
@@ -388,11 +422,10 @@ fn about_leaks(asked: &Asked, leaks: &Leaks, mark: Option<&str>, recorded: bool)
         notes.push("order: what grew with evidence, by how much; then the others, by old".into());
     }
     let watched_ns = leaks.to_ns.saturating_sub(leaks.from_ns);
-    if !recorded && asked.when == When::Now && watched_ns < SHORT_NS {
+    if !recorded(session) && asked.when == When::Now && watched_ns < SHORT_NS {
         notes.push(format!(
-            "heaptop came {} before: to see what is old and what grows, record it for some minutes \
-             (heaptop record --duration) and report on the file, or watch screen 7",
-            elapsed(watched_ns)
+            "watched {}: growth needs longer: --for 10s, or a recording",
+            long(watched_ns)
         ));
     }
     let born = leaks.generations.iter().enumerate().skip(1).map(|(at, generation)| {

@@ -48,6 +48,9 @@ use heaptop_protocol::message::FromAgent;
 use crate::session::names::Named;
 use crate::session::{self, Connection, Damage};
 
+/// How the end of a recording begins that is none yet.
+pub(crate) const STILL_WRITTEN: &str = "the recording is still being written";
+
 /// What comes from a target and about it.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "few wait at a time; a box for each would cost more")]

@@ -30,7 +30,7 @@ use heaptop_protocol::recording::{InRecording, Reader, Recorded};
 
 use super::file::{self, FileError};
 use super::tell::{Progress, Tell};
-use super::{SourceEvent, State};
+use super::{STILL_WRITTEN, SourceEvent, State};
 use crate::record::packing::Unpacker;
 use crate::session::{Damage, Missing};
 use harm::{Harm, can_be_passed};
@@ -262,10 +262,7 @@ impl Teller {
         let how = match &self.ended {
             Some(how) if !torn => how.clone(),
             _ if file::is_busy(&self.path) => {
-                format!(
-                    "the recording is still being written: this is what it has at byte {}",
-                    self.read
-                )
+                format!("{STILL_WRITTEN}: this is what it has at byte {}", self.read)
             }
             _ => {
                 let within = if torn { " within a chunk" } else { "" };

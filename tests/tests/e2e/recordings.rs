@@ -378,6 +378,20 @@ fn no_file_is_replaced_without_being_told_to() {
 }
 
 #[test]
+fn a_command_of_which_nothing_was_recorded_is_a_failure() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.heaptop");
+    let sockets = heaptop_tests::target::socket_directory();
+    for (child, code) in [("exit 0", 2), ("exit 3", 3)] {
+        let args = ["record", "-o", path.to_str().unwrap(), "--", "sh", "-c", child];
+        let ended = Run::of("heaptop", &args).directory(sockets.path()).to_end();
+        assert_eq!(ended.status.code(), Some(code), "{child}: {}", ended.stderr);
+        assert!(ended.stderr.contains("nothing was recorded"), "{child}: {}", ended.stderr);
+        assert!(!path.exists(), "{child}");
+    }
+}
+
+#[test]
 fn the_viewer_records_and_opens_what_it_recorded() {
     let mut demo = demo::start(&[]);
     demo::warm_up(&mut demo, 1 << 20, 0);

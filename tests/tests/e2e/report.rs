@@ -98,6 +98,10 @@ fn what_cannot_be_reported_is_a_sentence() {
         (&["report", &pid, "--range", "1s"], "a range is two moments"),
         (&["report", &pid, "--view", "callers", "--focus", "nope"], "no function is called nope"),
         (&["export", &pid, "--format", "svg", "--filter", "nope"], "nothing to export"),
+        (&["export", &pid, "--format", "ctf", "-o", "-"], "is a target that runs"),
+        (&["export", "heaptop-demo", "--format", "ctf"], "`heaptop record heaptop-demo -o"),
+        (&["report", &pid, "--at", "9000h"], "is after the end"),
+        (&["report", "missing.heaptop", "--for", "1s"], "--for is for targets that run"),
     ] {
         let ended = heaptop(&demo, args);
         assert_eq!(ended.status.code(), Some(2), "{args:?}: {}", ended.stderr);
@@ -105,6 +109,22 @@ fn what_cannot_be_reported_is_a_sentence() {
         writeln!(seen, "{}", ended.stderr).expect("a string takes all");
     }
     assert!(!seen.contains("panicked"), "{seen}");
+}
+
+/// Without being told to, a report of what runs is of what is there at once.
+#[test]
+fn a_running_target_is_watched_for_as_long_as_was_asked() {
+    let demo = demo::start(&[]);
+    let pid = demo.pid().to_string();
+    let args = ["report", &pid, "--view", "leaks", "--format", "json", "--for"];
+    for (time, least_ns) in [("1ms", 1_000_000), ("1500ms", 1_500_000_000)] {
+        let json = succeeds(&demo, &[&args[..], &[time]].concat());
+        let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+        let span = |end: &str| json["span"][end].as_u64().expect("a snapshot is complete");
+        assert!(span("to_ns") - span("from_ns") >= least_ns, "{}", json["span"]);
+        let notes = json["notes"].to_string();
+        assert!(notes.contains("growth needs longer: --for 10s"), "{notes}");
+    }
 }
 
 #[test]

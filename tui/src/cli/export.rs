@@ -6,7 +6,8 @@ use clap::{Args, ValueEnum};
 
 use super::export_stacks::{self, Picture};
 use super::report::Moment;
-use super::{Failure, export_ctf};
+use super::{Failure, export_ctf, load};
+use crate::source::wanted::Wanted;
 
 /// Writes a flamegraph, or what a recording holds in another program's format.
 #[derive(Debug, Args)]
@@ -50,7 +51,21 @@ impl Export {
                     "a trace holds all of a recording: leave --metric, --at, --range, --focus and --filter out".into(),
                 ))
             }
-            Format::Ctf => export_ctf::run(self.source.as_ref(), self.output.as_deref()),
+            Format::Ctf => {
+                recorded(&self.source)?;
+                export_ctf::run(self.source.as_ref(), self.output.as_deref())
+            }
         }
     }
+}
+
+/// Says how a target is exported that runs, where no file is meant but one.
+fn recorded(source: &str) -> Result<(), Failure> {
+    if load::is_file(source.as_ref()) || Wanted::from(source).socket().is_err() {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "{source} is a target that runs, and a trace is made of a recording: `heaptop record \
+         {source} -o FILE.heaptop`, then `heaptop export FILE.heaptop --format ctf`"
+    )))
 }

@@ -2,11 +2,12 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use heaptop_protocol::message::FromAgent;
 
-use super::Failure;
+use super::{Failure, record};
 use crate::session::Session;
 use crate::source::inbox::Event;
 use crate::source::tell::Tell;
@@ -18,6 +19,10 @@ use crate::symbols::Symbolizer;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long names are waited for; what has none by then is shown without.
 const NAMES: Duration = Duration::from_secs(10);
+/// Between two looks for a signal.
+const LOOK: Duration = Duration::from_millis(100);
+/// What a target has to say of a moment comes so much later at most, or it is stopped.
+const LATE: Duration = Duration::from_secs(5);
 /// Progress is shown after so long, and that often.
 const PROGRESS: Duration = Duration::from_millis(500);
 
@@ -28,7 +33,14 @@ pub(super) fn load(source: &str) -> Result<Session, Failure> {
         return file(path);
     }
     let socket = Wanted::from(source).socket().map_err(Failure::Usage)?;
-    attach(&socket)
+    attach(&socket, Duration::ZERO, &AtomicUsize::new(0))
+}
+
+/// What a target tells that is called `source`, and what happens in it for so long from then
+/// on; a signal ends that early.
+pub(super) fn watched(source: &str, time: Duration) -> Result<Session, Failure> {
+    let socket = Wanted::from(source).socket().map_err(Failure::Usage)?;
+    attach(&socket, time, &*record::signals()?)
 }
 
 /// What a file tells to its end.
@@ -38,7 +50,7 @@ pub(super) fn file(path: &Path) -> Result<Session, Failure> {
 }
 
 /// Whether a name means a file: there is one, that is no socket, or it looks like one.
-fn is_file(path: &Path) -> bool {
+pub(super) fn is_file(path: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;
     match std::fs::metadata(path) {
         // A directory of the name of a target is not meant.
@@ -59,45 +71,92 @@ pub(super) fn hear(mut tell: Box<dyn Tell>, progress: &mut Progress) -> Session 
     session
 }
 
-/// Attaches, hears the snapshot and one status, waits for names, and leaves.
-fn attach(socket: &Path) -> Result<Session, Failure> {
+/// Attaches, hears the snapshot and one status, watches for `time`, waits for names, and
+/// leaves. A signal that `came` ends the watching early.
+fn attach(socket: &Path, time: Duration, came: &AtomicUsize) -> Result<Session, Failure> {
     let link = Link::open(socket).map_err(|error| Failure::Usage(error.to_string()))?;
-    let symbols = Symbolizer::start(link.name_answers());
-    let mut session = Session::new();
-    let (mut unnamed, mut whole) = (0usize, false);
-    let mut end = Instant::now() + PATIENCE;
-    let told = |session: &Session, whole: bool| whole && session.status().is_some();
-    while !told(&session, whole) || unnamed > 0 {
-        let Some(event) = link.inbox().take(Some(end)) else {
-            if told(&session, whole) {
-                break;
-            }
+    let mut heard = Heard::of(&link);
+    let end = Instant::now() + PATIENCE;
+    while !heard.all_there() {
+        if let Some(signal) = signal(came) {
+            return Err(Failure::Signal(signal));
+        }
+        // What a target that has ended left is told as well.
+        if let Some(why) = heard.ended {
+            return Err(Failure::Failed(why));
+        }
+        if !heard.more(end.min(Instant::now() + LOOK)) && Instant::now() >= end {
             let seconds = PATIENCE.as_secs();
             return Err(Failure::Failed(format!(
                 "the target did not tell what is there within {seconds} s: it is stopped or too busy, try again"
             )));
-        };
-        let Event::Source(event) = event else { continue };
-        match &event {
-            SourceEvent::Names(names) => unnamed = unnamed.saturating_sub(names.len()),
-            SourceEvent::Message(FromAgent::SnapshotEnd(_)) if !whole => {
-                whole = true;
-                end = Instant::now() + NAMES;
-            }
-            // What a target that has ended left is told as well.
-            SourceEvent::Connection(State::Ended(why)) if !told(&session, whole) => {
-                return Err(Failure::Failed(why.clone()));
-            }
-            SourceEvent::Connection(State::Ended(_)) => end = end.min(Instant::now() + NAMES),
-            _ => {}
-        }
-        session.apply(event.into());
-        let frames = session.take_wanted_frames();
-        if !frames.is_empty() {
-            unnamed += symbols.want_of(link.target().pid, session.modules(), frames);
         }
     }
-    Ok(session)
+    // The target's own time is meant, which comes with its word.
+    let end = Instant::now() + time + LATE;
+    while heard.watched() < time
+        && heard.ended.is_none()
+        && signal(came).is_none()
+        && Instant::now() < end
+    {
+        heard.more(end.min(Instant::now() + LOOK));
+    }
+    let end = Instant::now() + NAMES;
+    while heard.unnamed > 0 && heard.more(end) {}
+    Ok(heard.session)
+}
+
+fn signal(came: &AtomicUsize) -> Option<i32> {
+    i32::try_from(came.load(SeqCst)).ok().filter(|signal| *signal != 0)
+}
+
+/// What a target has told.
+struct Heard<'a> {
+    link: &'a Link,
+    symbols: Symbolizer,
+    session: Session,
+    /// Frames whose names are looked for.
+    unnamed: usize,
+    /// The snapshot is complete.
+    whole: bool,
+    ended: Option<String>,
+}
+
+impl<'a> Heard<'a> {
+    fn of(link: &'a Link) -> Self {
+        let symbols = Symbolizer::start(link.name_answers());
+        let session = Session::new();
+        Self { link, symbols, session, unnamed: 0, whole: false, ended: None }
+    }
+
+    fn all_there(&self) -> bool {
+        self.whole && self.session.status().is_some()
+    }
+
+    /// For how long its blocks have been seen to come and go.
+    fn watched(&self) -> Duration {
+        let span = self.session.span().map_or(0, |(from, to)| to.saturating_sub(from));
+        Duration::from_nanos(span)
+    }
+
+    /// Hears what comes next, until then; whether anything came.
+    fn more(&mut self, until: Instant) -> bool {
+        let Some(event) = self.link.inbox().take(Some(until)) else { return false };
+        let Event::Source(event) = event else { return true };
+        match &event {
+            SourceEvent::Names(names) => self.unnamed = self.unnamed.saturating_sub(names.len()),
+            SourceEvent::Message(FromAgent::SnapshotEnd(_)) => self.whole = true,
+            SourceEvent::Connection(State::Ended(why)) => self.ended = Some(why.clone()),
+            _ => {}
+        }
+        self.session.apply(event.into());
+        let frames = self.session.take_wanted_frames();
+        if !frames.is_empty() {
+            let pid = self.link.target().pid;
+            self.unnamed += self.symbols.want_of(pid, self.session.modules(), frames);
+        }
+        true
+    }
 }
 
 /// Says on a terminal how far a file has been read.

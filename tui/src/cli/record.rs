@@ -65,7 +65,7 @@ pub(super) struct Record {
 }
 
 /// Reads 90s, 5m, 1h, or a number of seconds.
-fn time(text: &str) -> Result<Duration, String> {
+pub(super) fn time(text: &str) -> Result<Duration, String> {
     let sentence = || "it must be a time above 0, such as 90s, 5m or 1h".to_owned();
     let end = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len();
     let (number, unit) = text.split_at(end);
@@ -82,7 +82,7 @@ fn time(text: &str) -> Result<Duration, String> {
 }
 
 /// Signals that ask for an end: the last one's number, 0 while none came.
-fn signals() -> Result<Arc<AtomicUsize>, Failure> {
+pub(super) fn signals() -> Result<Arc<AtomicUsize>, Failure> {
     let came = Arc::new(AtomicUsize::new(0));
     let failed = |e: io::Error| Failure::Failed(format!("signals cannot be waited for: {e}"));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -107,7 +107,7 @@ impl Record {
         }
     }
 
-    /// Records. The code is the child's, where there is one.
+    /// Records. The code is the child's, where there is one that fails.
     pub(super) fn run(&self) -> Result<(), Failure> {
         let plan = self.plan();
         plan.check().map_err(|error| Failure::Usage(error.to_string()))?;
@@ -143,7 +143,7 @@ impl Record {
                     "{} ended before an agent of heaptop was to be found in it, and nothing was recorded: link heaptop-agent into it; what ends at once is recorded with HEAPTOP_RECORD=FILE in its environment",
                     program.to_string_lossy()
                 ));
-                return code(status);
+                return code(status).and(Err(Failure::Status(2)));
             }
             if let Some(link) = socket_of(child.id()).ok().and_then(|s| Link::open(&s).ok()) {
                 break link;
@@ -162,18 +162,19 @@ impl Record {
             pass_on(came, &child);
             false
         });
-        match summary {
+        let done = match summary {
             Ok(summary) => {
                 tell(&summary);
-                if let Err(error) = summary.how {
-                    say(&error.to_string());
-                }
+                summary.how.map(drop).map_err(|error| (error.to_string(), 1))
             }
-            Err(error) => say(&error.to_string()),
+            Err(error) => Err((error.to_string(), 2)),
+        };
+        if let Err((sentence, _)) = &done {
+            say(sentence);
         }
         loop {
             if let Some(status) = ended(&mut child)? {
-                return code(status);
+                return code(status).and(done.map_err(|(_, code)| Failure::Status(code)));
             }
             pass_on(came, &child);
             std::thread::sleep(LOOK);

@@ -1,11 +1,11 @@
 //! `heaptop report`: what a screen shows, printed.
 
 use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::load::load;
-use super::{Failure, list};
+use super::{Failure, list, load, record};
 use crate::query::{Grouping, Metric, When};
 use crate::report::{self, Asked, View, csv, json, text, views};
 use crate::session::{Connection, Session};
@@ -27,8 +27,11 @@ pub(super) struct Report {
     #[command(flatten)]
     moment: Moment,
     /// Most rows.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = rows)]
     top: usize,
+    /// Watch a running target for so long first: 10s, 5m. ^C ends it early.
+    #[arg(long = "for", value_name = "TIME", value_parser = record::time)]
+    watch: Option<Duration>,
     /// Callers of this function; again for the one that calls it.
     #[arg(long, value_name = "FUNCTION")]
     focus: Vec<String>,
@@ -91,7 +94,7 @@ impl Moment {
         }
         let resolved = match (&self.at, &self.range) {
             // The peak is told with its callstacks, also from before there was a viewer.
-            (Some(Time::Peak), _) => Ok(session.peak_when()),
+            (Some(Time::Peak), _) => times::peak(session),
             (Some(at), _) => at.resolve(session).map(When::At),
             (None, Some(range)) => {
                 range.resolve(session).map(|(from_ns, to_ns)| When::Range { from_ns, to_ns })
@@ -151,8 +154,15 @@ enum Format {
     Csv,
 }
 
+/// Reads how many rows there may be.
+fn rows(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|rows| *rows > 0);
+    number.ok_or_else(|| "it must be a number of rows, 1 at least".to_owned())
+}
+
 impl Report {
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    /// What was asked for that has no meaning together.
+    fn checked(&self) -> Result<(), Failure> {
         if self.view == View::Peak && self.moment.is_when() {
             return Err(Failure::Usage(
                 "the peak is a moment: leave --at, --range and --phase out".into(),
@@ -169,7 +179,40 @@ impl Report {
         if self.view != View::Leaks && self.limit.is_some() {
             return Err(Failure::Usage("--limit is for --view leaks".into()));
         }
-        let session = load(&self.source)?;
+        let counted = match self.view {
+            View::Callsites | View::Callers | View::External => true,
+            View::Peak => {
+                matches!(self.moment.metric, Counted::InUseBytes | Counted::InUseObjects)
+            }
+            View::Promotion | View::Threads | View::Leaks | View::Course => {
+                matches!(self.moment.metric, Counted::InUseBytes)
+            }
+        };
+        if !counted {
+            return Err(Failure::Usage(match self.view {
+                View::Peak => {
+                    "the peak is of what was in use: --metric in-use-bytes or in-use-objects".into()
+                }
+                view => {
+                    format!("--metric is without effect on --view {}: leave it out", view.name())
+                }
+            }));
+        }
+        if self.watch.is_some() && load::is_file(self.source.as_ref()) {
+            return Err(Failure::Usage(format!(
+                "--for is for targets that run: {} is a file, and holds all that it ever will",
+                self.source
+            )));
+        }
+        Ok(())
+    }
+
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        self.checked()?;
+        let session = match self.watch {
+            Some(time) => load::watched(&self.source, time)?,
+            None => load::load(&self.source)?,
+        };
         // Phases and marks are no callstacks: their names are looked for.
         if self.view != View::Course {
             super::understood(&session, &self.filter)?;
@@ -228,5 +271,51 @@ fn width() -> usize {
     match terminal {
         Some(Ok(size)) if size.ws_col > 0 => size.ws_col.into(),
         _ => said().unwrap_or(text::WIDTH),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        report: Report,
+    }
+
+    fn refused(line: &str) -> Option<String> {
+        let words = std::iter::once("report").chain(line.split(' '));
+        match Line::try_parse_from(words).map(|line| line.report.checked()) {
+            Ok(Ok(())) => None,
+            Ok(Err(Failure::Usage(sentence))) => Some(sentence),
+            Ok(Err(other)) => panic!("{line}: {other:?}"),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn what_would_be_without_effect_is_refused() {
+        for (line, sentence) in [
+            ("x --top 0", "it must be a number of rows, 1 at least"),
+            ("x --top -1", "unexpected argument"),
+            ("x --view leaks --metric allocated-bytes", "on --view leaks: leave it out"),
+            ("x --view threads --metric in-use-objects", "on --view threads: leave it out"),
+            ("x --view peak --metric allocated-bytes", "the peak is of what was in use"),
+            ("missing.heaptop --for 10s", "missing.heaptop is a file"),
+            ("x --for never", "such as 90s"),
+        ] {
+            let said = refused(line).unwrap_or_default();
+            assert!(said.contains(sentence), "{line}: {said}");
+        }
+        for line in [
+            "x --top 1",
+            "x --view leaks --metric in-use-bytes --for 10s",
+            "x --view peak --metric in-use-objects",
+            "x --view external --metric allocated-bytes",
+        ] {
+            assert_eq!(refused(line), None, "{line}");
+        }
     }
 }

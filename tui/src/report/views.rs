@@ -1,34 +1,32 @@
 //! The tables.
 
 use super::text::moment;
-use super::{Asked, Cell, Column, Heading, Report, View, course};
+use super::{Asked, Cell, Column, Heading, Report, View, course, leaks};
 use crate::export;
 use crate::query::filter;
 use crate::query::{
-    self, Callsites, Direction, Figures, Grouping, Label, LeakFigures, LeakList, LeakRow, Leaks,
-    MOST_GENERATIONS, Metric, Node, NodeKey, When,
+    self, Callsites, Direction, Figures, Grouping, Label, Metric, Node, NodeKey, When,
 };
 use crate::session::figures::Estimate;
 use crate::session::then::by::By;
 use crate::session::{Connection, Session};
 use crate::source::STILL_WRITTEN;
 use crate::times;
-use crate::view::format::{self, Rounding, Unit};
-use crate::view::leaks::limit_of;
+use crate::view::format::Unit;
 use std::collections::BinaryHeap;
 
 pub(super) const fn column(id: &'static str, title: &'static str) -> Column {
     Column { id, title }
 }
 
-const FUNCTION: Column = column("function", "callsite");
-const LOCATION: Column = column("location", "");
+pub(super) const FUNCTION: Column = column("function", "callsite");
+pub(super) const LOCATION: Column = column("location", "");
 
-fn names(label: &Label) -> [Cell; 2] {
+pub(super) fn names(label: &Label) -> [Cell; 2] {
     [Cell::Function(label.clone(), 0), Cell::Text(label.location.to_string())]
 }
 
-fn sum() -> [Cell; 2] {
+pub(super) fn sum() -> [Cell; 2] {
     [Cell::Text("all".into()), Cell::Text(String::new())]
 }
 
@@ -47,7 +45,7 @@ pub fn report(session: &Session, asked: &Asked) -> Result<Report, String> {
         View::Promotion => promotion(session, asked),
         View::Threads => threads(session, asked),
         View::Peak => peak(session, asked),
-        View::Leaks => leaks(session, asked),
+        View::Leaks => leaks::leaks(session, asked),
         View::Course => course::course(session, asked),
         View::External => course::external(session, asked),
     };
@@ -141,12 +139,12 @@ pub(super) fn made(
 }
 
 /// Whether there will be no more of it: it was recorded.
-fn recorded(session: &Session) -> bool {
+pub(super) fn recorded(session: &Session) -> bool {
     *session.connection() != Connection::Connected
 }
 
 /// What happened when that began of which anything is known.
-fn came(session: &Session) -> &'static str {
+pub(super) fn came(session: &Session) -> &'static str {
     if recorded(session) { "the recording began" } else { "heaptop came" }
 }
 
@@ -345,112 +343,6 @@ fn threads(session: &Session, asked: &Asked) -> Report {
         report.notes.push(format!("threads are counted from {from} on, when {}", came(session)));
     }
     report
-}
-
-/// Bytes in use by when they were born, the oldest first.
-const GENERATIONS: [Column; MOST_GENERATIONS] = [
-    column("born_before_bytes", "born before"),
-    column("born_1_bytes", "born 1"),
-    column("born_2_bytes", "born 2"),
-    column("born_3_bytes", "born 3"),
-    column("born_4_bytes", "born 4"),
-    column("born_5_bytes", "born 5"),
-    column("born_6_bytes", "born 6"),
-    column("born_7_bytes", "born 7"),
-];
-
-fn leaks(session: &Session, asked: &Asked) -> Report {
-    let mut columns = vec![
-        FUNCTION,
-        LOCATION,
-        column("old_bytes", "old"),
-        column("old_objects", "objects"),
-        column("median_age_ns", "age"),
-        column("growth_bytes", "growth"),
-        column("grew", ""),
-        column("in_use_bytes", "in use"),
-    ];
-    let mark = query::last_mark(session, asked.when.end_ns(session.now_ns()));
-    let from = mark.map(|mark| mark.at.time_ns);
-    let list = LeakList::ask(session, asked.when, from, &asked.filter);
-    let Some(leaks) = list.map(|list| list.rows(0..asked.top)) else {
-        return made(session, asked, columns, Vec::new(), None, 0);
-    };
-    columns.extend(GENERATIONS.iter().take(leaks.generations.len()));
-    let cells = |figures: &LeakFigures| {
-        let mut cells = vec![
-            Cell::Estimate(figures.old_bytes, Unit::Bytes),
-            Cell::Estimate(figures.old_objects, Unit::Objects),
-            Cell::Lifetime(figures.median_age),
-            Cell::Change(figures.growth),
-            Cell::Mark(figures.grew, "grew"),
-            Cell::Estimate(figures.in_use_bytes, Unit::Bytes),
-        ];
-        cells.extend(figures.generations.iter().map(|of| Cell::Estimate(*of, Unit::Bytes)));
-        cells
-    };
-    let row = |row: &LeakRow| [names(&row.label).to_vec(), cells(&row.figures)].concat();
-    let rows = leaks.rows.iter().map(row).collect();
-    let total = [sum().to_vec(), cells(&leaks.total)].concat();
-    let mut report = made(session, asked, columns, rows, Some(total), leaks.len);
-    let label = mark.map(|mark| &*mark.label);
-    report.notes.extend(about_leaks(session, asked, &leaks, label));
-    report
-}
-
-/// Who has watched for less has seen nothing grow.
-const SHORT_NS: u64 = 10_000_000_000;
-
-/// What old, growth and generations are of, and the forecast.
-fn about_leaks(session: &Session, asked: &Asked, leaks: &Leaks, mark: Option<&str>) -> Vec<String> {
-    let elapsed = |ns| moment(ns, session.span());
-    let long = |ns| format::duration(ns as f64, 2, Rounding::Nearest);
-    let since = match (asked.when, mark) {
-        (When::Range { .. }, _) => String::new(),
-        (_, Some(mark)) => format!(" (since “{mark}”)"),
-        (_, None) => format!(" (since {})", came(session)),
-    };
-    let mut notes = vec![format!(
-        "old: alive at {} for more than {}; growth from {} to {}{since}, “grew” where it is more \
-         than chance, of all callsites together in 95 % of cases",
-        elapsed(leaks.to_ns),
-        long(leaks.older_than_ns),
-        elapsed(leaks.from_ns),
-        elapsed(leaks.to_ns),
-    )];
-    if leaks.len > 1 {
-        notes.push("order: what grew with evidence, by how much; then the others, by old".into());
-    }
-    let watched_ns = leaks.to_ns.saturating_sub(leaks.from_ns);
-    if !recorded(session) && asked.when == When::Now && watched_ns < SHORT_NS {
-        notes.push(format!(
-            "watched {}: growth needs longer: --for 10s, or a recording",
-            long(watched_ns)
-        ));
-    }
-    let born = leaks.generations.iter().enumerate().skip(1).map(|(at, generation)| {
-        let mark = generation.mark.as_ref().map(|mark| format!(" after “{mark}”"));
-        let (from, to) = (elapsed(generation.from_ns), elapsed(generation.to_ns));
-        format!("{at}{} from {from} to {to}", mark.unwrap_or_default())
-    });
-    let born: Vec<String> = born.collect();
-    if !born.is_empty() {
-        notes.push(format!("in use by when it was born: {}", born.join("; ")));
-    }
-    let system = asked.memory.filter(|_| asked.when == When::Now);
-    let limits = query::limits(leaks, asked.limit, system);
-    if !leaks.total.grew {
-        notes.push("reaches: – no forecast without evidence of growth".into());
-    } else if leaks.quiet_ns().is_some() {
-        notes.push("reaches: – no forecast: there is no evidence that growth goes on".into());
-    } else if leaks.seconds() < query::LEAST_SECONDS {
-        notes.push("reaches: – no forecast from less than ten seconds of growth".into());
-    } else if limits.is_empty() {
-        notes.push("reaches: – no limit is known: --limit sets one".into());
-    }
-    let reached = limits.iter().filter(|limit| limit.forecast.is_some()).take(2);
-    notes.extend(reached.map(|limit| format!("reaches: {}", limit_of(limit)[0])));
-    notes
 }
 
 fn callers(session: &Session, asked: &Asked) -> Result<Report, String> {

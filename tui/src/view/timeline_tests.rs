@@ -122,6 +122,12 @@ fn every_screen_obeys_the_mouse() {
     assert!(to_ns > 178_000_000_000, "{to_ns}");
     press(&mut app, &f.session, "1");
     assert!(text(&drawn(&app, (80, 24))).contains("1 m 3"), "the callsites are of it");
+    // Before heaptop came there is nothing to go to.
+    press(&mut app, &f.session, "4\\");
+    mouse(&mut app, down, chart.x, chart.y);
+    assert_eq!(app.question().when, When::At(f.session.span().unwrap().0));
+    let note = app.note().unwrap_or_default().to_owned();
+    assert!(note.starts_with("before 1 m 01 s the curve alone is known"), "{note}");
     // Beside the charts nothing happens; on a list a press selects.
     press(&mut app, &f.session, "4\\");
     mouse(&mut app, down, 1, chart.y);

@@ -70,7 +70,9 @@ impl App {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::testing::{press, refresh, started};
+    use crate::app::targets::Look;
+    use crate::app::testing::{press, refresh, started, target};
+    use crate::app::{Message, Options};
     use crate::session::Input;
     use crate::session::fixture::Fixture;
 
@@ -128,8 +130,20 @@ mod tests {
         assert_eq!(app.offered(Action::Pause, "pause"), Some("go on"));
         f.session.apply(Input::Connection(Connection::Ended("gone".into())));
         refresh(&mut app, &f);
+        let file = App::of_file(Options::default());
         for action in [Action::Mark, Action::Finer, Action::Sampling, Action::Automatic] {
+            for app in [&app, &file] {
+                assert_eq!(app.offered(action, "x"), None, "{action:?}");
+            }
+        }
+        // Where no target runs there is none to attach to, and none to look for.
+        let mut app = App::without_target(Options::default());
+        app.update(Message::Targets(Look::default()), &f.session);
+        for action in [Action::Attach, Action::Filter] {
             assert_eq!(app.offered(action, "x"), None, "{action:?}");
         }
+        let targets = vec![target(1, None, "orders")];
+        app.update(Message::Targets(Look { targets, ..Look::default() }), &f.session);
+        assert_eq!(app.offered(Action::Attach, "attach"), Some("attach"));
     }
 }

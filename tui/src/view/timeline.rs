@@ -79,8 +79,8 @@ fn caption(app: &App, answer: &query::Timeline, area: Rect, frame: &mut Frame) {
     let said: &[&str] = match (answer.told_from, app.file()) {
         // What the chart shows is then not what the legend lists.
         (None, _) if answer.rest.is_some() => &[
-            " ' in use, of all blocks: the filter's are not known over time",
-            " ' in use, of all blocks, not the filter's alone",
+            " ' in use, all blocks: the filter's are not known over time",
+            " ' in use, all blocks, not the filter's alone",
             " ' in use, not of the filter",
             " ' in use, of all",
         ],
@@ -394,6 +394,12 @@ fn rest(answer: &query::Timeline) -> (String, Estimate) {
         n => format!("{} others", format::grouped(n)),
     };
     match answer.rest.filter(|_| answer.told_from.is_some()) {
+        None if answer.rest.is_some()
+            && answer.series.is_empty()
+            && answer.other_callsites == 0 =>
+        {
+            ("nothing fits the filter".into(), answer.others)
+        }
         None => (others, answer.others),
         Some(rest) if answer.other_callsites == 0 => ("not in the filter".into(), rest),
         Some(rest) => (format!("not in the filter, and {others} that are"), rest),

@@ -185,7 +185,7 @@ fn the_rest_of_the_chart_is_named() {
     // Of single blocks nothing is known over time: no row has a filling, the chart has none.
     for size in [(80, 24), (120, 40)] {
         let shown = screen(&f.session, size, "4/size>2000⏎");
-        assert!(shown.contains(" ' in use, of all blocks"), "{shown}");
+        assert!(shown.contains(" ' in use, all blocks"), "{shown}");
         let chart: String = shown.lines().skip(5).collect();
         for filling in ["▓", "▒", "░", "▞", "╱", "○", " · "] {
             assert!(!chart.contains(filling), "{filling} {shown}");

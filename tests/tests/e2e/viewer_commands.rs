@@ -32,7 +32,10 @@ fn keys_change_the_interval_and_stop_and_start_sampling() {
     first.wait_for("R is 1 in 16 KiB now");
     first.press("x");
     first.wait_for("stop sampling, for all viewers?");
+    // Enter is no yes to that.
     first.press(key::ENTER);
+    first.wait_for("nothing was changed");
+    first.press("xy");
     for terminal in [&first, &second] {
         terminal.wait_for("x starts it again");
     }

@@ -132,8 +132,8 @@ impl App {
         }
     }
 
-    /// A key while a question waits: `y` and Enter say yes, `+` and `-` go on, `a` asks
-    /// for the agent's own R instead, all others say no.
+    /// A key while a question waits: `y` says yes, `+` and `-` go on, `a` asks for the agent's
+    /// own R instead, all others say no. Enter too: who presses it out of habit stops nothing.
     pub(super) fn answer(&mut self, key: &KeyEvent, session: &Session) -> Vec<Effect> {
         let Some(wanted) = self.wanted.take() else { return Vec::new() };
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -144,7 +144,7 @@ impl App {
                 self.wanted = Some(wanted);
                 return vec![Effect::Suspend];
             }
-            (KeyCode::Char('y' | 'Y') | KeyCode::Enter, _) if !control => {
+            (KeyCode::Char('y' | 'Y'), _) if !control => {
                 if self.can_tell(session) {
                     return vec![self.sent(wanted.command(), session)];
                 }
@@ -200,13 +200,13 @@ mod tests {
         assert_eq!(press(&mut app, &f.session, "y"), [interval(32 << 10)]);
         assert_eq!(app.wanted(), None);
         // On and on, and back: what is in force is no wish.
-        assert_eq!(press(&mut app, &f.session, "---⏎"), [interval(512 << 10)]);
+        assert_eq!(press(&mut app, &f.session, "---y"), [interval(512 << 10)]);
         assert_eq!(press(&mut app, &f.session, "+-y"), []);
         // Back to the agent's own.
         let auto = Effect::Send(SetInterval { interval: None }.into());
         assert_eq!(press(&mut app, &f.session, "+ay"), [auto]);
         assert_eq!(press(&mut app, &f.session, "+an"), []);
-        for no in ["+n", "+⎋", "+q", "-j"] {
+        for no in ["+n", "+⎋", "+q", "-j", "+⏎", "x⏎"] {
             assert_eq!(press(&mut app, &f.session, no), [], "{no}");
             assert_eq!((app.wanted(), app.note()), (None, Some("nothing was changed")), "{no}");
         }

@@ -55,7 +55,8 @@ impl App {
     /// What is wrong with the filter that is typed.
     #[must_use]
     pub fn wrong_filter(&self) -> Option<&Wrong> {
-        self.wrong.as_ref().filter(|_| self.prompt.is_some())
+        let typed = matches!(self.prompt, Some(Prompt { kind: Typed::Filter(_), .. }));
+        self.wrong.as_ref().filter(|_| typed)
     }
 
     pub(super) fn type_filter(&mut self) {
@@ -90,17 +91,19 @@ impl App {
         }
     }
 
-    /// Enter: the filter stays. If what was typed is wrong, the one `before` holds, not the
-    /// part of it that could be understood, and what is wrong is told once more.
-    pub(super) fn keep_filter(&mut self, before: String, session: &Session) {
-        match self.wrong.take() {
-            None => self.history.remember(&self.question.filter),
-            Some(wrong) => {
-                self.question.filter = before;
-                self.say(format!("no filter: {}", wrong.says));
-                self.ask(session);
-            }
+    /// Enter: the filter stays, and is remembered. What cannot be understood goes on being
+    /// typed, and what is wrong is told once more; whether it was.
+    pub(super) fn keep_filter(&mut self, session: &Session) -> bool {
+        if let Some(wrong) = &self.wrong {
+            self.say(format!("not understood yet: {}; Esc takes it back", wrong.says));
+            return false;
         }
+        let filter = self.question.filter.clone();
+        self.history.remember(&filter);
+        if let Some(said) = filter::unknown(session, &filter) {
+            self.say(said);
+        }
+        true
     }
 
     /// The next thread's blocks alone, or those of the one before; beyond the last all.

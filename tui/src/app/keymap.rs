@@ -116,6 +116,20 @@ impl Keymap {
         })
     }
 
+    /// Where this key works, and how it is read; `None`: nowhere, or it is one that leads back,
+    /// which has its meaning where there is something to come back from.
+    #[must_use]
+    pub fn places(&self, event: &KeyEvent) -> Option<(String, Vec<Place>)> {
+        let rows: Vec<(&Binding, Key)> = self
+            .rows()
+            .filter_map(|(binding, row)| Some((binding, *row.keys.iter().find(|k| k.is(event))?)))
+            .collect();
+        let (_, key) = rows.first()?;
+        let works = |place: &Place| rows.iter().any(|(b, _)| b.places.contains(place));
+        let leads_back = rows.iter().any(|(b, _)| b.action == Action::Back);
+        (!leads_back).then(|| (key.to_string(), Place::ALL.into_iter().filter(works).collect()))
+    }
+
     fn rows(&self) -> impl Iterator<Item = (&'static Binding, &Row)> {
         BINDINGS.iter().zip(&self.rows)
     }

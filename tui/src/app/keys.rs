@@ -459,7 +459,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('m')] "m" "" SITES Metric "what an export counts";
     [char('[')] "[" "nursery" SURVIVORS Nursery{larger: false} "what a smaller nursery would promote";
     [char(']')] "]" "" SURVIVORS Nursery{larger: true} "what a larger nursery would promote";
-    [char(' ')] "Space" "pause" PANES Pause "pause the screen; the stream goes on";
+    [char(' ')] "Space" "pause" PANES Pause "pause the screen, and what plays; the stream goes on";
     [char(',')] "," "time" PANES Time(TimeKey::Earlier) "time cursor back: all screens show that moment";
     [char('.')] "." "" PANES Time(TimeKey::Later) "time cursor forward";
     [char('(')] "(" "" PANES Time(TimeKey::MuchEarlier) "ten steps back";

@@ -220,19 +220,24 @@ impl App {
         Some(Effect::Send(SetMark { label: AUTOMATIC.into() }.into()))
     }
 
-    /// The limit that was typed; nothing takes it away.
-    pub(super) fn set_limit(&mut self, typed: &str) {
+    /// The limit that was typed; nothing takes it away. Whether it was understood.
+    pub(super) fn set_limit(&mut self, typed: &str) -> bool {
         let typed = typed.trim();
         if typed.is_empty() {
             self.limit = None;
-            return self.say("no limit is set".into());
+            self.say("no limit is set".into());
+            return true;
         }
         match crate::cli::bytes(typed) {
             Ok(bytes) => {
                 self.limit = Some(bytes);
                 self.dirty = true;
+                true
             }
-            Err(why) => self.say(format!("{typed} is no limit: {why}")),
+            Err(why) => {
+                self.say(format!("{typed} is no limit: {why}"));
+                false
+            }
         }
     }
 }

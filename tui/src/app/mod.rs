@@ -37,6 +37,7 @@ pub mod leaks;
 pub mod log;
 mod mouse;
 mod moves;
+mod offers;
 pub mod outcome;
 pub mod pane;
 pub mod promotion;
@@ -49,7 +50,9 @@ pub mod targets;
 pub mod threads;
 pub mod time;
 pub mod timeline;
+mod travel;
 pub mod tree;
+pub mod typed;
 mod update;
 pub mod words;
 
@@ -59,11 +62,10 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 use heaptop_protocol::message::FromViewer;
-use tui_input::Input;
 
 use crate::calendar::Utc;
 use crate::export::{Destination, Proposal, Shown};
-use crate::query::filter::{LONGEST, Wrong};
+use crate::query::filter::Wrong;
 use crate::query::{Column, Grouping, Metric, NodeKey, Order, Question, Table, When};
 use crate::session::Connection;
 use crate::session::log::Line;
@@ -76,6 +78,8 @@ pub use screens::{Callers, Screen};
 use settings::Settings;
 use summary::{Live, Summary};
 use time::Times;
+use typed::Prompt;
+pub use typed::Typed;
 
 /// How the terminal wants the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -259,47 +263,6 @@ pub enum Reading {
     Percent(u8),
     /// All of it.
     Done,
-}
-
-/// A line that is being typed.
-#[derive(Debug)]
-struct Prompt {
-    input: Input,
-    kind: Typed,
-}
-
-impl Prompt {
-    /// Whether no more characters are taken.
-    fn is_full(&self) -> bool {
-        self.input.value().chars().count() >= self.kind.longest()
-    }
-}
-
-/// What is being typed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Typed {
-    /// A filter; it had this one before.
-    Filter(String),
-    /// The name of a mark.
-    Mark,
-    /// A limit of bytes in use.
-    Limit,
-    /// What is looked for; it was this before.
-    Find(String),
-    /// Which targets are listed; it was this before.
-    Target(String),
-    /// Where an export goes; it was this before.
-    Path(String),
-}
-
-impl Typed {
-    /// So many characters at most.
-    const fn longest(&self) -> usize {
-        match self {
-            Self::Path(_) => export::LONGEST_PATH,
-            _ => LONGEST,
-        }
-    }
 }
 
 impl App {

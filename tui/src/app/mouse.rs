@@ -94,7 +94,7 @@ impl App {
         if self.is_time_bar(y) {
             if let Some(at) = view::timebar::time_at(self, x, self.size.0) {
                 self.pressed_ns = Some(at);
-                self.travel(session, |times, span| times.set(at, span));
+                self.point_at(at, session);
             }
             return;
         }

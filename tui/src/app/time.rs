@@ -28,6 +28,17 @@ pub struct Times {
     peak: bool,
 }
 
+/// What came of setting an end of a range, in nanoseconds since the agent's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Set {
+    /// It is set, and so is the other end as far as it was.
+    Whole,
+    /// It is set at the second of these; the other end, at the first, is gone.
+    Without(u64, u64),
+    /// Nothing: the other end is at this very moment.
+    Nothing(u64),
+}
+
 /// From and to when any moment can be asked, in nanoseconds since the agent's start.
 pub type Span = (u64, u64);
 
@@ -62,6 +73,12 @@ impl Times {
     #[must_use]
     pub const fn ends_now(&self) -> bool {
         self.to.is_none() && self.cursor.is_none()
+    }
+
+    /// Whether the range that is set has an end of its own.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.to.is_some()
     }
 
     /// Whether it moves by itself.
@@ -101,8 +118,9 @@ impl Times {
             TimeKey::Later => self.step(false, 1, span),
             TimeKey::MuchEarlier => self.step(true, MANY, span),
             TimeKey::MuchLater => self.step(false, MANY, span),
-            TimeKey::Begin => self.begin(span),
-            TimeKey::End => self.end(span),
+            TimeKey::Begin | TimeKey::End => {
+                self.set_end(key == TimeKey::Begin, span);
+            }
             TimeKey::Play => self.play(span),
             // It is the session that knows where it is: see `to_peak`.
             TimeKey::Peak => {}
@@ -122,20 +140,21 @@ impl Times {
         };
     }
 
-    /// The range begins where the cursor stands.
-    fn begin(&mut self, (first, last): Span) {
+    /// The range begins where the cursor stands, or ends there. An other end that it would
+    /// not lie between with this one goes; where both are one moment all stays.
+    pub fn set_end(&mut self, begins: bool, (first, last): Span) -> Set {
         let at = self.cursor.unwrap_or(last).clamp(first, last);
-        self.from = Some(at);
+        let other = if begins { self.to } else { self.from };
+        if other == Some(at) {
+            return Set::Nothing(at);
+        }
         self.peak = false;
-        self.to = self.to.filter(|&to| to > at);
-    }
-
-    /// The range ends where the cursor stands.
-    fn end(&mut self, (first, last): Span) {
-        let at = self.cursor.unwrap_or(last).clamp(first, last);
-        self.to = Some(at);
-        self.peak = false;
-        self.from = self.from.filter(|&from| from < at);
+        let lost = other.filter(|&other| if begins { other < at } else { other > at });
+        let (this, that) =
+            if begins { (&mut self.from, &mut self.to) } else { (&mut self.to, &mut self.from) };
+        *this = Some(at);
+        *that = that.filter(|_| lost.is_none());
+        lost.map_or(Set::Whole, |other| Set::Without(other, at))
     }
 
     /// Plays, or stops to: from the cursor on, or all of it where that is at the end.
@@ -146,6 +165,11 @@ impl Times {
             self.cursor = self.cursor.or(Some(first));
             (self.from, self.to) = (None, None);
         }
+    }
+
+    /// It stands still where it is.
+    pub const fn stop(&mut self) {
+        self.playing = false;
     }
 
     /// While it plays: how much is still to come, and how long that takes, in nanoseconds.
@@ -221,22 +245,25 @@ mod tests {
     fn a_range_lies_between_its_ends_however_they_are_set() {
         let mut times = Times { cursor: Some(50 * SECOND), ..Times::default() };
         let range = |a: u64, b: u64| When::Range { from_ns: a * SECOND, to_ns: b * SECOND };
-        times.begin(SPAN);
+        times.set_end(true, SPAN);
         assert_eq!(times.when(Some(SPAN)), When::At(50 * SECOND), "nothing is in it yet");
+        let before = times;
+        assert_eq!(times.set_end(false, SPAN), Set::Nothing(50 * SECOND));
+        assert_eq!(times, before, "no range lies between a moment and itself");
         times.cursor = Some(80 * SECOND);
         assert_eq!(times.when(Some(SPAN)), range(50, 80), "it ends at the cursor so far");
-        times.end(SPAN);
+        times.set_end(false, SPAN);
         times.cursor = None;
         assert_eq!(times.when(Some(SPAN)), range(50, 80));
         times.cursor = Some(90 * SECOND);
-        times.begin(SPAN);
+        times.set_end(true, SPAN);
         assert_eq!(
             times.when(Some(SPAN)),
             When::At(90 * SECOND),
             "a new one: the old end was before"
         );
         times.cursor = Some(20 * SECOND);
-        times.end(SPAN);
+        assert_eq!(times.set_end(false, SPAN), Set::Without(90 * SECOND, 20 * SECOND));
         assert_eq!(times.when(Some(SPAN)), range(10, 20));
     }
 

@@ -204,7 +204,7 @@ impl App {
             self.travel(session, |times, span| times.set_range(from, at, span));
         } else {
             timeline.pressed_ns = Some(at);
-            self.travel(session, |times, span| times.set(at, span));
+            self.point_at(at, session);
         }
     }
 }

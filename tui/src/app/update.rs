@@ -1,18 +1,16 @@
 //! What messages do to the state.
 
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use tui_input::backend::crossterm::EventHandler;
-use tui_input::{Input, InputRequest};
+use crossterm::event::{KeyEvent, KeyEventKind};
+use tui_input::Input;
 
 use super::base::GrowthBase;
 use super::keys::{Action, TimeKey};
-use super::time::{Span, Times};
+use super::time::Times;
 use super::{App, Effect, Message, Prompt, Reading, Screen, Typed};
 use crate::export;
-use crate::query::{Column, Direction, Grouping, Metric, Order, Sorted, When};
+use crate::query::{Column, Direction, Grouping, Metric, Order, Sorted};
 use crate::session::Session;
 use crate::view;
-use crate::view::format::{self, Rounding};
 
 /// What `m` goes through.
 const METRICS: [Metric; 6] = [
@@ -49,16 +47,7 @@ impl App {
                     return effects;
                 }
             }
-            Message::Paste(pasted) => {
-                if let Some(prompt) = &mut self.prompt {
-                    let room = prompt.kind.longest();
-                    let room = room.saturating_sub(prompt.input.value().chars().count());
-                    for c in pasted.chars().filter(|c| !c.is_control()).take(room) {
-                        prompt.input.handle(InputRequest::InsertChar(c));
-                    }
-                    self.filter_typed(session);
-                }
-            }
+            Message::Paste(pasted) => self.paste(&pasted, session),
             Message::Resize(columns, rows) => {
                 self.dirty |= self.size != (columns, rows);
                 self.size = (columns, rows);
@@ -128,9 +117,11 @@ impl App {
             self.settle(session);
             return effects;
         }
-        let effects = match self.keymap().action(&key, self.screen().place()) {
-            Some(action) => self.act(action, session),
-            None => Vec::new(),
+        let effects = if let Some(action) = self.keymap().action(&key, self.screen().place()) {
+            self.act(action, session)
+        } else {
+            self.say_where(&key);
+            Vec::new()
         };
         self.settle(session);
         effects
@@ -145,7 +136,8 @@ impl App {
             Action::Path => self.type_path(),
             Action::Copy => {
                 if let Some(text) = self.selected_text() {
-                    self.say("the row is copied".into());
+                    // Terminals drop it, or ask first, without a word to us.
+                    self.say("the row was sent to the terminal's clipboard".into());
                     return vec![Effect::Copy(text)];
                 }
             }
@@ -195,6 +187,7 @@ impl App {
             Action::Sampling => self.want_sampling(session),
             Action::Time(TimeKey::Peak) => self.go_to_peak(session),
             Action::Time(TimeKey::Play) => self.play(session),
+            Action::Time(key @ (TimeKey::Begin | TimeKey::End)) => self.set_end(key, session),
             Action::Time(key) => self.travel(session, |times, span| times.act(key, span)),
             Action::SortColumn | Action::SortDirection => self.sort(action, session),
             Action::Metric if self.next_flame_metric(session) => {}
@@ -379,77 +372,6 @@ impl App {
         self.ask(session);
     }
 
-    fn go_to_peak(&mut self, session: &Session) {
-        let when = session.peak_when();
-        self.times.to_peak(when);
-        if when == When::Now {
-            self.say("the highest moment is now".into());
-        }
-        self.dirty = true;
-        self.look(session);
-    }
-
-    /// To another moment, by the user's own doing: a paused screen goes there too.
-    pub(super) fn travel(&mut self, session: &Session, go: impl FnOnce(&mut Times, Span)) {
-        let Some(span) = session.span() else {
-            return self.say("no moment but now is known yet".into());
-        };
-        go(&mut self.times, span);
-        self.dirty = true;
-        self.look(session);
-    }
-
-    /// Plays, or stops to.
-    fn play(&mut self, session: &Session) {
-        let Some(span) = session.span().filter(|(first, last)| first < last) else {
-            return self.say("there is nothing to play yet: no moment but now is known".into());
-        };
-        self.travel(session, |times, span| times.act(TimeKey::Play, span));
-        let key = Action::Time(TimeKey::Play);
-        let Some((what_ns, takes_ns)) = self.times.to_be_played(span) else {
-            let said = self.with_key("playing has stopped", key, "goes on");
-            return self.say(self.with_key(&said, Action::Time(TimeKey::Now), self.end()));
-        };
-        let [what, takes] =
-            [what_ns, takes_ns].map(|ns| format::duration(ns.max(1) as f64, 2, Rounding::Nearest));
-        let said = if what == takes {
-            format!("playing {what} of what was")
-        } else {
-            format!("playing {what} of what was, in {takes}")
-        };
-        self.say(self.with_key(&said, key, "stops"));
-    }
-
-    /// What the last moment is called.
-    const fn end(&self) -> &'static str {
-        if self.file.is_some() { "is the end" } else { "is now" }
-    }
-
-    /// Time has passed while it plays.
-    fn play_on(&mut self, ns: u64, session: &Session) {
-        if !self.playing() {
-            return;
-        }
-        self.travel(session, |times, span| times.pass(ns, span));
-        if !self.playing() {
-            self.say(format!("all was played: this {}", self.end()));
-        }
-    }
-
-    fn pause(&mut self, session: &Session) {
-        self.paused = !self.paused;
-        self.export = None;
-        // Either way the figures of this moment: those that are held, or the next.
-        self.look(session);
-        if self.paused {
-            self.forget();
-            if matches!(self.shown(), Screen::Callers(_)) {
-                // It lies under the tree, and is held with it.
-                self.ask_lowest(session);
-            }
-        }
-    }
-
     /// The view as at the start, on the screen that is shown. What the target was told (marks,
     /// R) and what was typed for it (a limit) stay.
     fn reset(&mut self, session: &Session) {
@@ -472,65 +394,5 @@ impl App {
             Some((_, Some(mark))) => format!("{said}; growth is counted from “{mark}” on"),
             _ => said.into(),
         });
-    }
-
-    fn prompt_key(&mut self, key: KeyEvent, session: &Session) -> Vec<Effect> {
-        let Some(prompt) = &mut self.prompt else { return Vec::new() };
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match key.code {
-            KeyCode::Char('c') if control => return vec![Effect::Quit],
-            KeyCode::Char('z') if control => return vec![Effect::Suspend],
-            // It stays until the path is known to be one.
-            KeyCode::Enter if matches!(prompt.kind, Typed::Path(_)) => return self.path_typed(),
-            KeyCode::Enter => {
-                let Some(Prompt { input, kind }) = self.prompt.take() else { return Vec::new() };
-                match kind {
-                    Typed::Mark => return self.mark(input.value(), session),
-                    Typed::Limit => self.set_limit(input.value()),
-                    Typed::Filter(before) => self.keep_filter(before, session),
-                    Typed::Find(_) | Typed::Target(_) | Typed::Path(_) => {}
-                }
-            }
-            KeyCode::Esc => {
-                let Some(Prompt { kind, .. }) = self.prompt.take() else { return Vec::new() };
-                match kind {
-                    Typed::Filter(before) => {
-                        self.wrong = None;
-                        self.question.filter = before;
-                        self.ask(session);
-                    }
-                    Typed::Find(before) => self.look_for(&before, session),
-                    Typed::Target(before) => self.narrow(&before),
-                    Typed::Mark | Typed::Limit | Typed::Path(_) => {}
-                }
-            }
-            KeyCode::Char(_) if !control && prompt.is_full() => {}
-            code if self.recall(code, session) => {}
-            _ => {
-                let Some(prompt) = &mut self.prompt else { return Vec::new() };
-                prompt.input.handle_event(&Event::Key(key));
-                self.filter_typed(session);
-            }
-        }
-        Vec::new()
-    }
-
-    /// A filter, and what is looked for, work while they are typed.
-    pub(super) fn filter_typed(&mut self, session: &Session) {
-        self.dirty = true;
-        if let Some(prompt) = &self.prompt
-            && matches!(prompt.kind, Typed::Filter(_))
-        {
-            let typed = prompt.input.value().to_owned();
-            self.filter_is(&typed, session);
-        }
-        if let Some(Prompt { input, kind: Typed::Find(_) }) = &self.prompt {
-            let text = input.value().to_owned();
-            self.look_for(&text, session);
-        }
-        if let Some(Prompt { input, kind: Typed::Target(_) }) = &self.prompt {
-            let text = input.value().to_owned();
-            self.narrow(&text);
-        }
     }
 }

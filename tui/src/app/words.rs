@@ -13,9 +13,9 @@ pub const fn of(place: Place) -> &'static [(&'static str, &'static str)] {
         Place::Threads => THREADS,
         Place::Callers => CALLERS,
         Place::Source => SOURCE,
+        Place::Timeline => TIMELINE,
         Place::Callsites
         | Place::Flame
-        | Place::Timeline
         | Place::Log
         | Place::Columns
         | Place::Export
@@ -76,4 +76,9 @@ const CALLERS: &[(&str, &str)] = &[
 const SOURCE: &[(&str, &str)] = &[
     ("cum", "all that is allocated at the line, or in what it calls"),
     ("flat", "allocated right at the line, wherever it is inlined"),
+];
+
+const TIMELINE: &[(&str, &str)] = &[
+    ("'", "not told apart: before heaptop came, or filtered by block"),
+    ("·", "other callsites, and with a filter what is not in it"),
 ];

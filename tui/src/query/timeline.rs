@@ -118,10 +118,16 @@ pub struct Timeline {
     pub rss: Vec<f64>,
     /// The largest callsites since the viewer came, the largest first.
     pub series: Vec<Series>,
-    /// Bytes in use of all others at the moment that was asked about.
+    /// From this column on callsites are told apart; `None`: in none, as where a filter is of
+    /// single blocks, which nobody followed over time.
+    pub told_from: Option<usize>,
+    /// Bytes in use of all others that the filter takes, at the moment that was asked about.
     pub others: Estimate,
     /// How many others there are.
     pub other_callsites: usize,
+    /// Bytes in use of all that is in no series, in the filter or not: what is on top of them.
+    /// `None` where the filter takes all: then it is the others.
+    pub rest: Option<Estimate>,
     /// Named moments: nanoseconds since the agent's start, and the name.
     pub marks: Vec<(u64, String)>,
     /// What the program says that it does: from when to when, and the phase's name.
@@ -199,8 +205,8 @@ pub fn timeline(
     let sums = |of: fn(&Point) -> Option<f64>| -> Vec<(u64, f64)> {
         points.iter().filter_map(|p| Some((p.time_ns, of(p)?))).collect()
     };
-    let (series, others, other_callsites) =
-        series(session, filter, when, layers, columns, most, at);
+    let Layered { series, told_from, others, other_callsites, rest } =
+        told(session, filter, when, layers, columns, most, at);
     Timeline {
         from_ns,
         to_ns,
@@ -209,8 +215,10 @@ pub fn timeline(
         rss: highest(&rss, columns, at),
         in_use,
         series,
+        told_from,
         others,
         other_callsites,
+        rest,
         phases: session
             .phases()
             .into_iter()
@@ -274,8 +282,17 @@ fn speeds(points: &[(u64, f64)], columns: usize, from_ns: u64, to_ns: u64) -> Ve
         .collect()
 }
 
+/// What is told apart, and what is not.
+struct Layered {
+    series: Vec<Series>,
+    told_from: Option<usize>,
+    others: Estimate,
+    other_callsites: usize,
+    rest: Option<Estimate>,
+}
+
 /// The largest callsites over time, and what they and the others have in use.
-fn series(
+fn told(
     session: &Session,
     filter: &str,
     when: When,
@@ -283,7 +300,7 @@ fn series(
     columns: usize,
     most: usize,
     at: impl Fn(u64) -> usize,
-) -> (Vec<Series>, Estimate, usize) {
+) -> Layered {
     let book = session.book();
     let selection = Selection::of(session, filter);
     let numbers = Numbers::by_group(session, when, &selection);
@@ -329,11 +346,13 @@ fn series(
     }
     let mut values = vec![vec![f64::NAN; columns]; largest.len()];
     let mut shown: Option<usize> = None;
+    let mut told_from = None;
     for (column, fullest) in fullest.iter().enumerate() {
         shown = fullest.map(|(_, i)| i).or(shown);
         let Some(layer) = shown.map(|i| &layers[i]).filter(|_| !selection.has_tests()) else {
             continue;
         };
+        told_from = told_from.or(Some(column));
         for values in &mut values {
             values[column] = 0.0;
         }
@@ -346,14 +365,26 @@ fn series(
     let sight = numbers.sight(Part::InUse);
     let bytes =
         |total: &Total| sight.map_or(Estimate::Unknown, |sight| estimate::bytes(total, sight));
-    let mut rest = Total::default();
-    let mut others = 0;
+    let mut others = Total::default();
+    let mut other_callsites = 0;
     let others_of = |group: &u32| !place.contains_key(group) && selection.takes_any_of(*group);
     for (group, _) in book.groups().iter().filter(|(group, _)| others_of(group)) {
         let in_use = &numbers.group(group).in_use;
-        others += usize::from(in_use.n > 0);
-        rest.merge(in_use);
+        other_callsites += usize::from(in_use.n > 0);
+        others.merge(in_use);
     }
+    let rest = (!selection.takes_all()).then(|| {
+        let all = Numbers::of(session, when);
+        let mut rest = Total::default();
+        for (group, _) in book.groups().iter() {
+            let whole = all.group(group).in_use;
+            rest.merge(&match place.get(&group) {
+                Some(_) => whole.since(&numbers.group(group).in_use),
+                None => whole,
+            });
+        }
+        all.sight(Part::InUse).map_or(Estimate::Unknown, |sight| estimate::bytes(&rest, sight))
+    });
     let series = largest
         .iter()
         .zip(values)
@@ -363,7 +394,7 @@ fn series(
             Series { key: node.key, label: node.label.clone(), in_use, values }
         })
         .collect();
-    (series, bytes(&rest), others)
+    Layered { series, told_from, others: bytes(&others), other_callsites, rest }
 }
 
 #[cfg(test)]
@@ -398,6 +429,32 @@ mod tests {
         let t = timeline(&f.session, "site4", then, 20, 2);
         assert_eq!(t.series.len(), 1);
         assert_eq!(t.series[0].in_use.point(), Some(0.0));
+    }
+
+    /// What the filter leaves out is on the chart as well, and has its figure.
+    #[test]
+    fn what_a_filter_leaves_out_is_counted_beside_it() {
+        let mut f = Fixture::new(1);
+        let stacks: Vec<_> = (1..=3).map(|i| f.stack(&["main", &format!("site{i}")])).collect();
+        f.pass(10.0);
+        for (i, stack) in stacks.iter().enumerate() {
+            f.alloc(*stack, 1000 * (i as u64 + 1));
+            f.alloc(*stack, 10);
+        }
+        (0..10).for_each(|_| f.pass(1.0));
+        let exact = |value| Some(Estimate::Exact { value });
+        let t = timeline(&f.session, "", When::Now, 20, 2);
+        assert_eq!((t.rest, t.told_from.is_some()), (None, true));
+        let t = timeline(&f.session, "site3", When::Now, 20, 2);
+        assert_eq!((t.other_callsites, t.rest), (0, exact(3020.0)));
+        assert_eq!((t.series[0].values[19], t.told_from.is_some()), (3010.0, true));
+        let t = timeline(&f.session, "!site3", When::Now, 20, 1);
+        assert_eq!((t.other_callsites, t.rest), (1, exact(4020.0)));
+        // Nobody followed single blocks over time.
+        let t = timeline(&f.session, "size<600", When::Now, 20, 7);
+        assert_eq!((t.series.len(), t.told_from, t.rest), (3, None, exact(6000.0)));
+        let t = timeline(&f.session, "nowhere", When::Now, 20, 7);
+        assert_eq!((t.series.len(), t.told_from.is_some(), t.rest), (0, true, exact(6030.0)));
     }
 
     #[test]

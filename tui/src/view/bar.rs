@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::{format, text};
 use crate::app::keys::Action;
+use crate::app::typed::CLEAR;
 use crate::app::{App, Screen, Typed, Wanted};
 use crate::export;
 use crate::query::filter;
@@ -36,11 +37,11 @@ pub fn filter_line(app: &App, area: Rect, frame: &mut Frame) {
         return;
     };
     let (lead, hint) = match kind {
-        Typed::Filter(_) => (" / ", "  Enter keeps it, Esc takes it back"),
-        Typed::Find(_) | Typed::Target(_) => (" find ", "  Enter keeps it, Esc takes it back"),
+        Typed::Filter(_) => (" / ", ""),
+        Typed::Find(_) | Typed::Target(_) => (" find ", ""),
         Typed::Limit => (" limit of bytes in use ", "  such as 2G; nothing: none"),
-        Typed::Mark => (" mark as ", "  Enter marks this moment, Esc does not"),
-        Typed::Path(_) => (" write to ", "  Enter takes it, Esc does not"),
+        Typed::Mark => (" mark as ", ""),
+        Typed::Path(_) => (" write to ", ""),
     };
     let room = width.saturating_sub(lead.len() + 2);
     let (shown, hidden) = text::window(&text::clean(typed), room, cursor);
@@ -118,19 +119,16 @@ pub fn keys(app: &App, area: Rect, frame: &mut Frame) {
     if let Some(wanted) = app.wanted() {
         return question(app, wanted, area, frame);
     }
-    let place = app.screen().place();
-    let mut here: Vec<(&str, &str, Action)> = Vec::new();
-    for (binding, keys) in app.keymap().lines() {
-        // What two keys do is said of one.
-        let known = here.iter().any(|(.., action)| *action == binding.action);
-        if binding.places.contains(&place) && !binding.short.is_empty() && !known {
-            here.push((key(keys), binding.short, binding.action));
+    let here = match app.prompt() {
+        Some((typed, ..)) => {
+            let keys = typed.keys().iter();
+            let worth = |key| if key == CLEAR { Worth::Other } else { Worth::Chief };
+            keys.map(|&(key, short)| (key, short, worth(key))).collect()
         }
-    }
-    // Help and quit come last, and must be seen before any other.
-    let must = |short: &str| matches!(short, "help" | "quit");
+        None => of_screen(app),
+    };
     let size = |key: &str, short: &str| text::width(key) + 1 + text::width(short) + GAP;
-    let chief = here.iter().filter(|(.., action)| CHIEF.contains(action));
+    let chief = here.iter().filter(|(.., worth)| *worth != Worth::Other);
     let chief: usize = chief.map(|(key, short, _)| size(key, short)).sum();
     let counts = counts(app);
     let fits = |count: &&String| text::width(count) + chief <= width;
@@ -142,9 +140,9 @@ pub fn keys(app: &App, area: Rect, frame: &mut Frame) {
     let mut left = width.saturating_sub(text::width(&count));
     let mut fits: Vec<bool> = vec![false; here.len()];
     for wanted in [true, false] {
-        for (fits, (key, short, _)) in fits.iter_mut().zip(&here) {
+        for (fits, (key, short, worth)) in fits.iter_mut().zip(&here) {
             let size = size(key, short);
-            if must(short) == wanted && size <= left {
+            if (*worth == Worth::Must) == wanted && size <= left {
                 *fits = true;
                 left -= size;
             }
@@ -159,6 +157,42 @@ pub fn keys(app: &App, area: Rect, frame: &mut Frame) {
     let (count, columns) = (Line::from(count.as_str()), text::width(&count).min(width) as u16);
     let area = Rect { x: area.right() - columns, width: columns, ..area };
     frame.render_widget(count, area);
+}
+
+/// Which keys are shown before others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Worth {
+    /// Before all: help and quit, and what goes on again.
+    Must,
+    /// Of [`CHIEF`].
+    Chief,
+    Other,
+}
+
+/// The keys of the screen that do something now, each with what it does.
+fn of_screen(app: &App) -> Vec<(&str, &str, Worth)> {
+    let place = app.screen().place();
+    let mut here: Vec<(&str, &str, Worth)> = Vec::new();
+    let mut known: Vec<Action> = Vec::new();
+    for (binding, keys) in app.keymap().lines() {
+        let action = binding.action;
+        // What two keys do is said of one.
+        let new = !binding.short.is_empty() && !known.contains(&action);
+        if !new || !binding.places.contains(&place) {
+            continue;
+        }
+        known.push(action);
+        let worth = match action {
+            Action::Help | Action::Quit => Worth::Must,
+            Action::Pause if app.paused() => Worth::Must,
+            _ if CHIEF.contains(&action) => Worth::Chief,
+            _ => Worth::Other,
+        };
+        if let Some(short) = app.offered(action, binding.short) {
+            here.push((key(keys), short, worth));
+        }
+    }
+    here
 }
 
 /// A question in place of the keys: its answers are the keys that work now.
@@ -192,19 +226,19 @@ fn key(shown: &str) -> &str {
 
 /// How many rows there are, the most words first.
 fn counts(app: &App) -> Vec<String> {
-    let of = |shown: usize, of: usize, many: &str| {
+    let of = |shown: usize, of: usize, [one, many]: [&str; 2]| {
         let short = format!("{shown}/{of} ");
+        let (what, rows) = if of == 1 { (one, "row") } else { (many, "rows") };
         let (shown, of) = (format::grouped(shown), format::grouped(of));
         if shown == of {
-            vec![format!("{of} {many} "), format!("{of} rows "), format!("{of} ")]
+            vec![format!("{of} {what} "), format!("{of} {rows} "), format!("{of} ")]
         } else {
-            vec![format!("{shown} of {of} {many} "), format!("{shown} of {of} "), short]
+            vec![format!("{shown} of {of} {what} "), format!("{shown} of {of} "), short]
         }
     };
     match (app.screen(), app.table()) {
         (Screen::Callsites(_), Some(table)) => {
-            let [_, many] = app.question().group.names();
-            of(table.len, table.of, many)
+            of(table.len, table.of, app.question().group.names())
         }
         (Screen::Help { offset }, _) => {
             let lines = app.help().map_or(0, |help| help.lines.len());
@@ -217,16 +251,16 @@ fn counts(app: &App) -> Vec<String> {
         }
         (Screen::Promotion(promotion), _) => {
             let len = promotion.answer.as_ref().map(|answer| answer.len);
-            len.map_or_else(Vec::new, |len| of(len, len, "callsites"))
+            len.map_or_else(Vec::new, |len| of(len, len, ["callsite", "callsites"]))
         }
         (Screen::Leaks(leaks), _) => {
             let len = leaks.answer.as_ref().map(|answer| answer.len);
-            len.map_or_else(Vec::new, |len| of(len, len, "callsites"))
+            len.map_or_else(Vec::new, |len| of(len, len, ["callsite", "callsites"]))
         }
-        (Screen::Targets(targets), _) => match targets.counts() {
-            (1, 1) => vec!["1 target ".into()],
-            (shown, all) => of(shown, all, "targets"),
-        },
+        (Screen::Targets(targets), _) => {
+            let (shown, all) = targets.counts();
+            of(shown, all, ["target", "targets"])
+        }
         (
             Screen::Callers(_)
             | Screen::Flame(_)
@@ -240,5 +274,66 @@ fn counts(app: &App) -> Vec<String> {
             _,
         )
         | (Screen::Callsites(_), None) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::session::fixture::Fixture;
+    use crate::session::{Connection, Input};
+    use crate::view::testing::{orders, screen};
+
+    fn bar(f: &Fixture, width: u16, keys: &str) -> String {
+        screen(&f.session, (width, 24), keys).lines().last().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_line_that_is_typed_has_keys_of_its_own() {
+        let f = orders();
+        for (keys, wanted) in [
+            ("/cache", " Enter keeps it  Esc takes it back  Up, Down those before  ^U clears"),
+            ("Mx", " Enter marks this moment  Esc does not  ^U clears the line"),
+            ("7L", " Enter sets it  Esc does not  ^U clears the line"),
+            ("3f", " Enter keeps it  Esc takes it back  ^U clears the line"),
+        ] {
+            let bar = bar(&f, 100, keys);
+            assert!(bar.starts_with(wanted) && !bar.contains(" quit"), "{keys}: {bar}");
+        }
+        assert!(bar(&f, 80, "/cache").contains(" of 5 "), "rows are counted as it is typed");
+    }
+
+    #[test]
+    fn what_would_be_refused_is_not_offered() {
+        let mut f = orders();
+        let shown = bar(&f, 300, "");
+        for key in [" callers ", " details ", " mark ", " finer ", " pause "] {
+            assert!(shown.contains(key), "{key}: {shown}");
+        }
+        let files = bar(&f, 300, "tt");
+        assert!(files.contains("Enter callsites  ") && !files.contains(" details "), "{files}");
+        let sizes = bar(&f, 300, "tttt");
+        assert!(!sizes.contains("Enter ") && !sizes.contains(" details "), "{sizes}");
+        assert!(bar(&f, 80, " ").contains("Space go on  "), "that is seen before others");
+        f.session.apply(Input::Connection(Connection::Ended("gone".into())));
+        let ended = bar(&f, 300, "");
+        assert!(!ended.contains(" mark ") && !ended.contains(" finer "), "{ended}");
+        let title = screen(&f.session, (120, 24), "((").lines().next().unwrap().to_owned();
+        assert!(title.contains("\\ end ") && !title.contains(" live "), "{title}");
+    }
+
+    #[test]
+    fn one_is_no_many() {
+        let mut f = Fixture::new(1);
+        let stack = f.stack(&["main", "site"]);
+        f.alloc(stack, 100);
+        f.pass(1.0);
+        for (width, keys, wanted) in
+            [(140, "", "1 callsite"), (140, "ttttt", "1 thread"), (140, "/x", "0 of 1 callsite")]
+        {
+            let bar = bar(&f, width, keys);
+            assert!(bar.ends_with(wanted), "{bar}");
+        }
+        let rows = (40..140).map(|width| bar(&f, width, "")).find(|bar| bar.contains(" row"));
+        assert!(rows.as_ref().is_none_or(|bar| bar.ends_with("1 row")), "{rows:?}");
     }
 }

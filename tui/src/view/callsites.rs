@@ -219,9 +219,7 @@ fn heading(app: &App, name: u16, columns: &[(&Spec, Placed)], area: Rect, frame:
         name,
     );
     for (spec, placed) in columns {
-        layout::pad_to(&mut line, placed.x);
-        let heading = layout::heading(spec.title, mark(spec.column), placed.fields);
-        line.push_span(Span::raw(heading));
+        layout::put_heading(&mut line, placed.x, spec.title, mark(spec.column), placed.fields);
     }
     frame.render_widget(line.dim(), area);
 }

@@ -189,7 +189,7 @@ fn a_limit_is_set() {
     assert!(shown.contains("the limit that was set, 1.00 GiB in use, in "), "{shown}");
     press(&mut app, &f.session, "Lmuch⏎");
     assert!(app.note().unwrap().contains("much is no limit"), "{:?}", app.note());
-    press(&mut app, &f.session, "L⏎");
+    press(&mut app, &f.session, "⎋L⏎");
     assert_eq!(app.note(), Some("no limit is set"));
 }
 

@@ -156,6 +156,8 @@ fn moment(app: &App, width: usize) -> Option<String> {
     let (key, does) = match app.file() {
         _ if app.playing() => (TimeKey::Play, "stops"),
         Some(_) => (TimeKey::Now, "end"),
+        // Nothing lives there any more.
+        None if matches!(app.live().connection, Connection::Ended(_)) => (TimeKey::Now, "end"),
         None => (TimeKey::Now, "live"),
     };
     Some(match app.key_for(Action::Time(key)) {

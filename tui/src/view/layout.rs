@@ -206,6 +206,42 @@ pub fn heading(title: &str, mark: &str, fields: Fields) -> String {
     }
 }
 
+/// Puts such a heading at `x` of the list. Where title and mark are a column wider than their
+/// fields, they begin one before them if that leaves a gap.
+pub fn put_heading(
+    line: &mut Line<'static>,
+    x: u16,
+    title: &'static str,
+    mark: &str,
+    fields: Fields,
+) {
+    let taken: usize = line.spans.iter().map(paint::width).sum();
+    let taken = taken - line.spans.last().map_or(0, |span| trailing(&span.content));
+    let tight = text::width(title) + text::width(mark);
+    if !mark.is_empty() && tight == usize::from(fields.width()) + 1 && taken + 2 <= x.into() {
+        cut_to(line, usize::from(x) - 1);
+        pad_to(line, x - 1);
+        line.push_span(format!("{title}{mark}"));
+    } else {
+        pad_to(line, x);
+        line.push_span(heading(title, mark, fields));
+    }
+}
+
+/// Columns of the spaces at the end.
+fn trailing(text: &str) -> usize {
+    text.len() - text.trim_end_matches(' ').len()
+}
+
+/// Takes spaces from the end, so that it is no wider than so many columns.
+fn cut_to(line: &mut Line<'static>, columns: usize) {
+    let width: usize = line.spans.iter().map(paint::width).sum();
+    if let Some(last) = line.spans.last_mut() {
+        let kept = last.content.len().saturating_sub(width.saturating_sub(columns));
+        last.content = last.content[..kept].to_owned().into();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,6 +285,16 @@ mod tests {
         assert_eq!(heading("cum", "", Fields(8, 5)), "     cum");
         assert_eq!(heading("dies young", "▲", Fields(6, 5)), "dies young ▲");
         assert_eq!(heading("lifetime", "▼", Fields(8, 0)), "lifetim▼");
+        // But where there is room before it, no letter is.
+        let placed = |before: &'static str| {
+            let mut line = Line::from(before);
+            put_heading(&mut line, 10, "lifetime", "▼", Fields(8, 0));
+            line.to_string()
+        };
+        assert_eq!(placed("birth/s"), "birth/s  lifetime▼");
+        assert_eq!(placed("births/s"), "births/s lifetime▼");
+        assert_eq!(placed("   births"), "   births lifetim▼", "a gap before all else");
+        assert_eq!(placed("births    "), "births   lifetime▼");
     }
 
     #[test]

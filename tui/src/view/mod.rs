@@ -264,7 +264,9 @@ fn sentence(sentence: String, area: Rect, frame: &mut Frame) {
 fn why_empty(app: &App) -> String {
     let filter = &app.question().filter;
     let summary = app.summary();
-    if !filter.is_empty() && summary.samples.is_some_and(|n| n > 0) {
+    // A trace tells of blocks, and not how many samples there were.
+    let any = summary.samples.is_some_and(|n| n > 0) || app.table().is_some_and(|t| t.of > 0);
+    if !filter.is_empty() && any {
         let said = format!("nothing fits “{}”", text::clean(filter));
         return app.with_key(&said, Action::Back, "takes the filter away");
     }

@@ -91,12 +91,8 @@ pub(super) fn draw(app: &App, promotion: &Promotion, parts: &Parts, frame: &mut 
     let mut heading =
         names::plain(&format!("{of}{}", name_mark(mark(PromotionColumn::Name))), name);
     for p in &placed {
-        layout::pad_to(&mut heading, p.x);
-        heading.push_span(layout::heading(
-            COLUMNS[p.index].title,
-            mark(COLUMNS[p.index].column),
-            p.fields,
-        ));
+        let spec = &COLUMNS[p.index];
+        layout::put_heading(&mut heading, p.x, spec.title, mark(spec.column), p.fields);
     }
     frame.render_widget(heading.dim(), parts.heading);
     let Some(answer) = promotion.answer.as_ref().filter(|answer| answer.len > 0) else {

@@ -118,7 +118,7 @@ fn a_question_stands_where_the_keys_were() {
     assert_eq!(last((60, 24), "+a"), " let the agent choose R, for all viewers?  y yes  n no");
     assert_eq!(last((20, 5), "x"), " stop sampling? y/n");
     assert!(last((80, 24), "xn").contains("? help"));
-    assert!(last((60, 5), "M").contains("? help"), "too low for a line to type in");
+    assert!(last((60, 5), "M").contains("Enter marks"), "so has a line that is typed");
     assert!(screen(&f.session, (80, 24), "Mbefore").contains(" mark as before"));
 }
 
@@ -295,6 +295,19 @@ fn an_empty_screen_says_why() {
     f.pass(1.0);
     insta::assert_snapshot!("no_samples", screen(&f.session, size, ""));
     assert!(screen(&f.session, size, "2⏎").contains("no samples yet"));
+    // A filter that fits nothing is named wherever there are no rows for it.
+    let mut f = orders();
+    for filter in ["nowhere", "size>9G", "phase:x", "thread:x"] {
+        for place in ["1", "5", "6", "7"] {
+            let shown = screen(&f.session, size, &format!("{place}/{filter}⏎↓"));
+            assert!(shown.contains(&format!("nothing fits “{filter}”")), "{place} {shown}");
+        }
+        let shown = screen(&f.session, size, &format!("4/{filter}⏎↓"));
+        let said = ["not in the filter", "nothing fits the filter"];
+        assert!(said.iter().any(|said| shown.contains(said)), "{shown}");
+    }
+    f.session.apply(Input::Connection(Connection::Ended("gone".into())));
+    assert!(screen(&f.session, size, "/nowhere⏎↓").contains("nothing fits “nowhere”"));
 }
 
 #[test]

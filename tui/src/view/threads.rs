@@ -82,9 +82,8 @@ pub(super) fn draw(app: &App, threads: &Threads, parts: &Parts, frame: &mut Fram
     };
     let mut heading = names::plain(&title, name);
     for p in &placed {
-        layout::pad_to(&mut heading, p.x);
         let spec = &COLUMNS[p.index];
-        heading.push_span(layout::heading(spec.title, mark(spec.sort), p.fields));
+        layout::put_heading(&mut heading, p.x, spec.title, mark(spec.sort), p.fields);
     }
     frame.render_widget(heading.dim(), parts.heading);
     let Some(rows) = threads.rows.as_ref().filter(|rows| !rows.is_empty()) else {

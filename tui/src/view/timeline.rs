@@ -3,8 +3,8 @@
 //! ```text
 //!  in use by callsite …                                       at 12 m 31 s
 //!   12.2 MiB  ▁▂▃···        callsites stand on each other, each with a filling of
-//!             ████▓▓▓▓      its own; what is left is dotted, and so is all of it
-//!          0  ████████      before the viewer came
+//!             ████▓▓▓▓      its own; what is left is dotted; where nobody told them
+//!          0  ''████▓▓      apart, as before the viewer came, there are strokes
 //!  alloc/s    ▂▂▃▄▅▂▂▃                                            to 1.2 GiB/s
 //!  promoted/s …
 //!  RSS        …
@@ -26,14 +26,17 @@ use super::{Parts, callsites, list_row, names, spark, text, timebar};
 use crate::app::App;
 use crate::app::timeline::{Layout, MOST_SERIES, Timeline};
 use crate::query::{self, When};
+use crate::session::figures::Estimate;
 
 /// What callsites are filled with, and in ASCII.
 const FILLINGS: [(char, char); MOST_SERIES] =
     [('█', '#'), ('▓', '%'), ('▒', '='), ('░', ':'), ('▞', 'x'), ('╱', '/'), ('○', 'o')];
-/// What is told apart no further.
+/// What is left of callsites that are told apart.
 const REST: char = '·';
-/// Eighths of a cell.
-const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// What nobody told apart.
+const WHOLE: char = '\'';
+/// Eighths of a cell; a full one has the filling of its callsite.
+const EIGHTHS: [char; 8] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 
 /// Draws it.
 pub fn draw(app: &App, timeline: &Timeline, parts: &Parts, frame: &mut Frame) {
@@ -73,14 +76,25 @@ fn caption(app: &App, answer: &query::Timeline, area: Rect, frame: &mut Frame) {
         }
         when => timebar::words(when, span_ns),
     };
-    let said = [
-        " in use since the start, by callsite since heaptop came",
-        " in use since the start, by callsite",
-        " in use, by callsite",
-        " in use",
-    ];
-    // A file has nobody who came.
-    let said = &said[usize::from(app.file().is_some())..];
+    let said: &[&str] = match (answer.told_from, app.file()) {
+        // What the chart shows is then not what the legend lists.
+        (None, _) if answer.rest.is_some() => &[
+            " ' in use, all blocks: the filter's are not known over time",
+            " ' in use, all blocks, not the filter's alone",
+            " ' in use, not of the filter",
+            " ' in use, of all",
+        ],
+        (_, None) => &[
+            " in use since the start, by callsite since heaptop came",
+            " in use since the start, by callsite",
+            " in use, by callsite",
+            " in use",
+        ],
+        // A file has nobody who came.
+        (_, Some(_)) => {
+            &[" in use since the start, by callsite", " in use, by callsite", " in use"]
+        }
+    };
     let figure = format::estimate(&app.summary().in_use, Unit::Bytes);
     let behind = format!("{figure} {when} ");
     let fits = |said: &&&str| text::width(said) + text::width(&behind) + 2 <= width;
@@ -128,14 +142,16 @@ fn chart(app: &App, answer: &query::Timeline, highest: f64, area: Rect, buffer: 
         // Layers and the whole are not of the same instant.
         let told: f64 = answer.series.iter().map(|s| known(&s.values, column)).sum();
         let scale = if told > total { total / told } else { 1.0 };
+        let apart = answer.told_from.is_some_and(|from| from <= column);
         for (row, y) in (area.y..area.bottom()).rev().enumerate() {
             let (floor, middle) = (row as f64, row as f64 + 0.5);
             let top = height(total);
-            let symbol = if top <= floor && row > 0 {
+            if top <= floor && row > 0 {
                 continue;
-            } else if top < floor + 1.0 {
-                let eighths = ((top - floor) * 8.0).round() as usize;
-                EIGHTHS[eighths.clamp(usize::from(row == 0), 8)]
+            }
+            let eighths = ((top - floor) * 8.0).round() as usize;
+            let symbol = if let Some(part) = EIGHTHS.get(eighths.max(usize::from(row == 0))) {
+                *part
             } else {
                 let mut under = 0.0;
                 let of = answer.series.iter().position(|series| {
@@ -145,7 +161,8 @@ fn chart(app: &App, answer: &query::Timeline, highest: f64, area: Rect, buffer: 
                 match of.and_then(|of| FILLINGS.get(of)) {
                     Some((_, plain)) if ascii => *plain,
                     Some((rich, _)) => *rich,
-                    None => REST,
+                    None if apart => REST,
+                    None => WHOLE,
                 }
             };
             if let Some(cell) = buffer.cell_mut((x, y)) {
@@ -345,8 +362,12 @@ fn legend(app: &App, timeline: &Timeline, answer: &query::Timeline, area: Rect, 
     let usual = callsites::name_columns(app, columns);
     let names = names::callsites(series.clone().map(|series| &series.label), columns, usual);
     for (i, (series, name)) in series.zip(names).enumerate() {
-        let (rich, plain) = FILLINGS[i];
-        let filling = if ascii { plain } else { rich };
+        let filling = match FILLINGS[i] {
+            // None of the chart's is this row's.
+            _ if answer.told_from.is_none() => ' ',
+            (_, plain) if ascii => plain,
+            (rich, _) => rich,
+        };
         let mut line = Line::from(format!(" {filling}"));
         line.extend(name);
         pad(&mut line, 4 + name_width);
@@ -355,16 +376,34 @@ fn legend(app: &App, timeline: &Timeline, answer: &query::Timeline, area: Rect, 
         line.push_span(if figure.dim { said.dim() } else { said.into() });
         list_row(line, i == timeline.cursor.index(), line_at(i + 1), frame);
     }
-    let mut line = Line::from(format!(" {REST} "));
+    let (said, figure) = rest(answer);
+    let sign = if answer.told_from.is_some() { REST } else { ' ' };
+    let mut line = Line::from(format!(" {sign} "));
+    line.push_span(text::keep_start(&said, name_width).into_owned());
+    pad(&mut line, 4 + name_width);
+    let figure = format::estimate(&figure, Unit::Bytes);
+    line.push_span(text::right(&figure.to_string(), FIGURE));
+    frame.render_widget(line, line_at(1 + answer.series.len().min(shown)));
+}
+
+/// What stands on top of the callsites, and what that had in use. Where the chart is not of the
+/// filter, the others that it takes.
+fn rest(answer: &query::Timeline) -> (String, Estimate) {
     let others = match answer.other_callsites {
         1 => "1 other".to_owned(),
         n => format!("{} others", format::grouped(n)),
     };
-    line.push_span(text::keep_start(&others, name_width).into_owned());
-    pad(&mut line, 4 + name_width);
-    let figure = format::estimate(&answer.others, Unit::Bytes);
-    line.push_span(text::right(&figure.to_string(), FIGURE));
-    frame.render_widget(line, line_at(1 + answer.series.len().min(shown)));
+    match answer.rest.filter(|_| answer.told_from.is_some()) {
+        None if answer.rest.is_some()
+            && answer.series.is_empty()
+            && answer.other_callsites == 0 =>
+        {
+            ("nothing fits the filter".into(), answer.others)
+        }
+        None => (others, answer.others),
+        Some(rest) if answer.other_callsites == 0 => ("not in the filter".into(), rest),
+        Some(rest) => (format!("not in the filter, and {others} that are"), rest),
+    }
 }
 
 fn pad(line: &mut Line<'static>, to: usize) {

@@ -122,6 +122,12 @@ fn every_screen_obeys_the_mouse() {
     assert!(to_ns > 178_000_000_000, "{to_ns}");
     press(&mut app, &f.session, "1");
     assert!(text(&drawn(&app, (80, 24))).contains("1 m 3"), "the callsites are of it");
+    // Before heaptop came there is nothing to go to.
+    press(&mut app, &f.session, "4\\");
+    mouse(&mut app, down, chart.x, chart.y);
+    assert_eq!(app.question().when, When::At(f.session.span().unwrap().0));
+    let note = app.note().unwrap_or_default().to_owned();
+    assert!(note.starts_with("before 1 m 01 s the curve alone is known"), "{note}");
     // Beside the charts nothing happens; on a list a press selects.
     press(&mut app, &f.session, "4\\");
     mouse(&mut app, down, 1, chart.y);
@@ -159,5 +165,48 @@ fn the_title_says_that_it_plays_and_how_to_stop() {
             let stopped = title(&app);
             assert!(!stopped.contains("PLAYING") && stopped.contains("· \\ live "), "{stopped}");
         }
+    }
+}
+
+/// A legend and a chart that say the same, whatever the filter.
+#[test]
+fn the_rest_of_the_chart_is_named() {
+    let f = service();
+    let shown = screen(&f.session, (120, 40), "4/cache⏎");
+    let lines = |sign: &str| shown.lines().filter(|line| line.contains(sign)).count();
+    assert!(shown.contains(" · not in the filter  ") && lines("·") > 10, "{shown}");
+    assert!(!shown.contains("others"), "{shown}");
+    let rest = shown.lines().find(|line| line.contains("not in the filter")).unwrap();
+    assert!(rest.contains("MiB ±"), "{rest}");
+    // On a few lines not all of the filter's callsites are told apart.
+    let few = screen(&f.session, (80, 24), "4/misc⏎");
+    assert!(few.contains(" · not in the filter, and 2 others that are  "), "{few}");
+
+    // Of single blocks nothing is known over time: no row has a filling, the chart has none.
+    for size in [(80, 24), (120, 40)] {
+        let shown = screen(&f.session, size, "4/size>2000⏎");
+        assert!(shown.contains(" ' in use, all blocks"), "{shown}");
+        let chart: String = shown.lines().skip(5).collect();
+        for filling in ["▓", "▒", "░", "▞", "╱", "○", " · "] {
+            assert!(!chart.contains(filling), "{filling} {shown}");
+        }
+        assert!(shown.contains("''") && shown.contains("orders::misc::m0"), "{shown}");
+    }
+}
+
+/// What is full up to its top has the filling of what is there, not that of the first callsite.
+#[test]
+fn the_top_of_a_full_column_has_its_own_filling() {
+    let f = service();
+    for (width, height) in [(80, 24), (120, 40), (300, 80)] {
+        let app = run(&f.session, (width, height), "4/nothing⏎");
+        let chart = app.timeline_layout().chart;
+        let buffer = drawn(&app, (width, height));
+        let column = |x| (chart.y..chart.bottom()).map(move |y| (x, y));
+        for at in (chart.x..chart.right()).flat_map(column) {
+            assert_ne!(buffer[at].symbol(), "█", "{at:?} of {width}");
+        }
+        let full = (chart.x..chart.right()).any(|x| buffer[(x, chart.y)].symbol() == "·");
+        assert!(full, "{width}");
     }
 }

@@ -14,14 +14,62 @@ fn a_wrong_filter_is_marked_and_what_was_before_holds() {
     assert_eq!(app.wrong_filter().map(|wrong| wrong.at), Some(5));
     press(&mut app, &f.session, &[KeyCode::Backspace, c('K')]);
     assert_eq!((app.question().filter.as_str(), app.wrong_filter()), ("size>4K", None));
-    press(&mut app, &f.session, &[c(' '), c('!'), KeyCode::Enter]);
-    assert!(app.note().is_some_and(|note| note.starts_with("no filter: !")), "{:?}", app.note());
+    press(&mut app, &f.session, &[c(' '), c('!'), KeyCode::Esc]);
     assert_eq!(app.question().filter, "", "that of before");
     press(&mut app, &f.session, &typed("/big"));
     press(&mut app, &f.session, &[KeyCode::Enter]);
     press(&mut app, &f.session, &typed("/ size>4Q"));
-    press(&mut app, &f.session, &[KeyCode::Enter]);
+    press(&mut app, &f.session, &[KeyCode::Enter, KeyCode::Esc]);
     assert_eq!(app.question().filter, "big");
+}
+
+/// Enter takes no mistake, and throws nothing away: what was typed is there to be mended, and
+/// no letter behind it is a command.
+#[test]
+fn what_is_wrong_stays_to_be_mended() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    let typed = |text: &str| text.chars().map(c).collect::<Vec<_>>();
+    let line = |app: &App| app.prompt().map(|(_, text, _)| text.to_owned());
+    press(&mut app, &f.session, &typed("/re:(big"));
+    assert!(press(&mut app, &f.session, &[KeyCode::Enter]).is_empty());
+    assert_eq!(line(&app).as_deref(), Some("re:(big"));
+    assert!(app.note().is_some_and(|note| note.contains("Esc takes it back")), "{:?}", app.note());
+    assert!(app.wrong_filter().is_some(), "where it is wrong is marked");
+    assert_eq!(press(&mut app, &f.session, &typed("q)")), []);
+    press(&mut app, &f.session, &[KeyCode::Backspace, KeyCode::Backspace, c(')'), KeyCode::Enter]);
+    assert_eq!((line(&app), app.question().filter.as_str()), (None, "re:(big)"));
+
+    press(&mut app, &f.session, &typed("7Labc"));
+    press(&mut app, &f.session, &[KeyCode::Enter]);
+    assert_eq!(line(&app).as_deref(), Some("abc"));
+    assert!(app.note().is_some_and(|note| note.contains("abc is no limit")), "{:?}", app.note());
+    let control = KeyEvent::new(c('u'), KeyModifiers::CONTROL);
+    app.update(Message::Key(control), &f.session);
+    assert_eq!(line(&app).as_deref(), Some(""), "^U clears");
+    press(&mut app, &f.session, &typed("2G"));
+    press(&mut app, &f.session, &[KeyCode::Enter]);
+    assert_eq!((line(&app), app.limit), (None, Some(2 << 30)));
+}
+
+#[test]
+fn names_that_nobody_has_are_told() {
+    let mut f = fixture();
+    f.name_thread(1, "main");
+    let at = f.now();
+    f.say(heaptop_protocol::message::Phase { at, name: "billing".into() });
+    let mut app = app(&f.session);
+    let typed = |text: &str| text.chars().map(c).collect::<Vec<_>>();
+    for (filter, said) in [
+        ("phase:x", Some("no phase “x” so far")),
+        ("!thread:\"work er\"", Some("no thread “work er” so far")),
+        ("phase:bill thread:mai big", None),
+    ] {
+        press(&mut app, &f.session, &typed(&format!("/{filter}")));
+        press(&mut app, &f.session, &[KeyCode::Enter]);
+        assert_eq!(app.note(), said, "{filter}");
+        press(&mut app, &f.session, &[KeyCode::Esc]);
+    }
 }
 
 #[test]

@@ -140,3 +140,42 @@ fn a_moment_of_many_lives_blocks_no_key() {
     press(&mut app, &f.session, &[c(','), c('\\')]);
     assert_eq!((app.under_way(), shown(&app)), (None, now));
 }
+
+#[test]
+fn pausing_stops_what_plays() {
+    let f = growing();
+    let mut app = app(&f.session);
+    press(&mut app, &f.session, &[c('p'), c(' ')]);
+    assert!(app.paused() && !app.playing());
+    assert!(app.note().is_some_and(|note| note.contains("p plays on")), "{:?}", app.note());
+    app.update(Message::Passed(5_500_000_000), &f.session);
+    assert_eq!(app.summary().in_use, exactly(100.0), "it stands");
+}
+
+#[test]
+fn what_comes_of_the_ends_of_a_range_is_said() {
+    let f = growing();
+    let said = |app: &App| app.note().unwrap_or_default().to_owned();
+    let keys = |keys: &str| keys.chars().map(c).collect::<Vec<_>>();
+    for (pressed, wanted) in [
+        ("((({", "a range begins here; } ends it at the cursor"),
+        ("(((({))}", ""),
+        ("((({((}", "6.0 s is before 8.0 s, where the range began: it is 1.0 s to 6.0 s now"),
+        ("(((}(({", ""),
+        ("((((}))){", "a new range begins at 10.0 s: the one before ended at 7.0 s"),
+        ("((({}", "a range that begins and ends at 8.0 s is none; , moves the cursor"),
+        ("(((}{", "a range that begins and ends at 8.0 s is none; , moves the cursor"),
+    ] {
+        let mut app = app(&f.session);
+        press(&mut app, &f.session, &keys(pressed));
+        let as_wanted =
+            said(&app).starts_with(wanted) && said(&app).is_empty() == wanted.is_empty();
+        assert!(as_wanted, "{pressed}: {}", said(&app));
+    }
+    // At the end of a file there is nothing behind it.
+    let mut app = App::of_file(Options::default());
+    app.update(Message::Reading(None), &f.session);
+    app.update(Message::Refresh, &f.session);
+    press(&mut app, &f.session, &keys("\\{"));
+    assert!(said(&app).starts_with("a range begins here, at the end; , moves"), "{}", said(&app));
+}

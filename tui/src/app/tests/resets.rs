@@ -58,7 +58,7 @@ fn a_reset_puts_back_all_of_the_view_on_every_screen() {
     for (screen, changes) in [
         ('1', "/main⏎jsSto,"),
         ('1', "t⏎c jl⎋DDm{,} "),
-        ('1', ">/big⏎l(P"),
+        ('1', ">/ big⏎l(P"),
         ('2', "ilj,m"),
         ('3', "jji/m⏎⏎fmain⏎zDDmt"),
         ('4', "j,{,}"),

@@ -40,6 +40,25 @@ pub fn thread_name(session: &Session, id: ThreadId) -> String {
     }
 }
 
+/// A phase or a thread that a filter names and nobody has heard of, in a sentence: it may come.
+#[must_use]
+pub fn unknown(session: &Session, text: &str) -> Option<String> {
+    let filter = super::parse(text).ok()?;
+    let nobody = |kind: &str, name: &Named| Some(format!("no {kind} “{}” so far", name.text()));
+    filter.blocks.iter().find_map(|Placed { of, .. }| match of {
+        BlockTest::Phase(name) => {
+            let known = session.phases().iter().any(|phase| name.is(&phase.name));
+            if known { None } else { nobody("phase", name) }
+        }
+        BlockTest::Thread(name) => {
+            let mut ids = session.threads().keys().copied().chain([OTHERS]);
+            let known = ids.any(|id| name.is(&thread_name(session, id)));
+            if known { None } else { nobody("thread", name) }
+        }
+        _ => None,
+    })
+}
+
 impl BlockTest {
     /// Whether time alone makes it another.
     pub fn moves(&self) -> bool {

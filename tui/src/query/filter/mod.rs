@@ -34,6 +34,7 @@ pub use parse::{parse, with_thread, without_thread};
 pub use selection::{Kept, Selection, Share, check};
 
 pub(crate) use blocks::thread_name;
+pub use blocks::unknown;
 
 use blocks::BlockTest;
 use std::sync::Arc;

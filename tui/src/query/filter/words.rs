@@ -154,6 +154,11 @@ impl Named {
         Self { text, whole: quoted }
     }
 
+    /// What was typed of it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The name, if all of it was given.
     pub fn whole(&self) -> Option<&str> {
         self.whole.then_some(&self.text)

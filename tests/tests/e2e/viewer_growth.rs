@@ -67,7 +67,7 @@ fn a_leak_is_looked_at_closely() {
     });
     terminal.press(key::ENTER);
     for text in [
-        "it grows steadily",
+        "it grows: look at",
         " samples over ",
         "in use = births/s × stay × size",
         "threads that allocate here",

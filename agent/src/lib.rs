@@ -76,7 +76,7 @@ pub mod fuzzing;
 use config::Builder;
 use engine::hook;
 use engine::tracker::Cause;
-use engine::{Engine, WhyOff, domain, own, unwind};
+use engine::{Engine, WhyOff, domain, own, sys, unwind};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -177,16 +177,26 @@ pub fn context(label: &str) -> bool {
 
 /// Starts the agent's thread. The calling thread is in the engine.
 fn start_agent(engine: &'static Engine) {
-    domain::here(|d| d.set_agents(true));
-    // Under a tight limit the program may have what there is. Nothing can wait for
-    // memory here, as the agent's thread does.
-    let room = own::there_are(SETUP_BYTES + engine.memory_bytes / SETUP_SHARE);
-    // SAFETY: the constructor and those who have just made an engine come here, with
-    // it, once.
-    if !room || unsafe { stream::start(engine) }.is_err() {
+    let _errno = sys::Errno::keep();
+    let started = {
+        // What a handler allocated here would be the agent's, and freed later by the
+        // program; and it may strike within the agent's own heap.
+        let _undisturbed = sys::Undisturbed::begin();
+        domain::here(|d| d.set_agents(true));
+        // Under a tight limit the program may have what there is. Nothing can wait for
+        // memory here, as the agent's thread does.
+        let room = own::there_are(SETUP_BYTES + engine.memory_bytes / SETUP_SHARE);
+        // SAFETY: the constructor and those who have just made an engine come here, with
+        // it, once.
+        let started = room && unsafe { stream::start(engine) }.is_ok();
+        domain::here(|d| d.set_agents(false));
+        started
+    };
+    if !started {
         engine.set_rate(engine.interval(), false);
+    } else if engine.is_childs() {
+        stream::wait_for_descriptors();
     }
-    domain::here(|d| d.set_agents(false));
 }
 
 /// What the agent's thread and its books take from the system besides the region

@@ -153,17 +153,18 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
         record::over();
         return Err("the system refused the agent's thread");
     }
-    if !first {
-        // A daemon closes all descriptors when it has forked: the thread must have its
-        // own before. It takes a moment, or else is not waited for.
-        for _ in 0..MOST_MS {
-            if SEPARATE.load(Acquire) {
-                break;
-            }
-            sys::sleep_ms(1);
-        }
-    }
     Ok(())
+}
+
+/// In a followed child. A daemon closes all descriptors when it has forked: the thread must
+/// have its own before. It takes a moment, or else is not waited for.
+pub fn wait_for_descriptors() {
+    for _ in 0..MOST_MS {
+        if SEPARATE.load(Acquire) {
+            break;
+        }
+        sys::sleep_ms(1);
+    }
 }
 
 /// What the thread is given.

@@ -41,6 +41,9 @@
 //! | `HEAPTOP_TRACK` | `all` blocks, from birth to death; `promoted`: major ones, and young ones once they are promoted; `allocations`: births alone. What is not known then is shown as `–` | `all` |
 //! | `HEAPTOP_DIR` | directory of the socket | `$XDG_RUNTIME_DIR/heaptop`, else `heaptop-UID` in the temporary directory |
 //!
+//! A program that has rights which whoever started it has not, as one that is setuid has,
+//! reads none of them: there the agent does nothing at all.
+//!
 //! Sizes are bytes, or have a suffix: `K`, `KB`, `KiB`, and likewise M and G, all
 //! binary. A value that makes no sense is told in a sentence on standard error
 //! and to the viewer, and the default holds.
@@ -129,6 +132,10 @@ fn why_off() -> Off {
         WhyOff::NoForkMark => "this kernel has no MADV_WIPEONFORK: Linux 4.14 is needed",
         WhyOff::Forked => {
             "this is a forked child: call heaptop_agent::after_fork() in it, or set HEAPTOP_FOLLOW=1"
+        }
+        WhyOff::Privileged => {
+            "the program has rights that whoever started it has not (setuid, setgid or \
+             capabilities): it is not profiled"
         }
     }
     .to_owned())

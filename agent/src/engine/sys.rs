@@ -112,6 +112,12 @@ pub fn is_first_thread() -> bool {
     tid() == std::process::id()
 }
 
+/// Whether the program was given rights that whoever started it has not.
+pub fn is_privileged() -> bool {
+    // SAFETY: no memory involved.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
 /// Sleeps so long, about. For the agent's thread.
 pub fn sleep_ms(ms: u32) {
     let time = libc::timespec { tv_sec: 0, tv_nsec: i64::from(ms.min(999)) * 1_000_000 };

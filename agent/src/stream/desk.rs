@@ -8,7 +8,7 @@ use super::peer::{Peer, Sources};
 use super::remains::Opened;
 use super::said::Said;
 use super::server::Server;
-use super::threads::Threads;
+use super::threads::{self, Threads};
 use super::{Errand, MAX_PEERS, endpoint_is, record, remains};
 use crate::engine::{Engine, sys, unwind};
 use crate::notes;
@@ -58,6 +58,8 @@ pub struct Desk {
     books_ns: u64,
     /// The region, for viewers to read after the end.
     memory: Option<Opened>,
+    /// The program is over but for this thread.
+    over: bool,
 }
 
 impl Desk {
@@ -81,6 +83,7 @@ impl Desk {
             governor: None,
             books_ns: 0,
             memory: file.and_then(Opened::new),
+            over: false,
         };
         desk.govern(engine.governed);
         desk.open();
@@ -150,6 +153,8 @@ impl Desk {
             self.slow_ns = now_ns;
             self.rss_bytes = resident_bytes();
             self.threads.refresh(self.engine);
+            // Twice: it is never to be taken back.
+            self.over = threads::all_have_ended() && threads::all_have_ended();
         }
         if let Some(point) = self.ledger.tick(self.rss_bytes) {
             self.peers.iter_mut().for_each(|p| p.tell_point(point));
@@ -183,6 +188,15 @@ impl Desk {
         if record::program_exits() {
             self.finish_recording();
         }
+    }
+
+    /// Whether all threads of the program have ended: the last words are said then.
+    pub fn is_over(&mut self) -> bool {
+        if self.over {
+            remains::exits(self.engine, 0);
+            self.finish_recording();
+        }
+        self.over
     }
 
     /// Viewers that are there are told by a mark, those that come by a notice.

@@ -227,6 +227,7 @@ static CONSTRUCTOR: extern "C" fn() = {
         // What the unwinder and the thread set up once is none of the program's.
         let entered = domain::here(domain::Domain::enter);
         unwind::prime();
+        stream::loader::stay();
         start_agent(engine);
         if entered {
             domain::here(domain::Domain::leave);

@@ -118,6 +118,24 @@ pub fn is_privileged() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
+/// Whether an address lies in the program itself, and in no shared object. Asks nobody.
+pub fn is_of_the_program(address: usize) -> bool {
+    // SAFETY: no memory involved.
+    let [at, count, size] = [libc::AT_PHDR, libc::AT_PHNUM, libc::AT_PHENT]
+        .map(|what| unsafe { libc::getauxval(what) } as usize);
+    if at == 0 || size != size_of::<libc::Elf64_Phdr>() {
+        return false;
+    }
+    // SAFETY: the kernel says that so many headers lie there; they stay as they are.
+    let all = unsafe { std::slice::from_raw_parts(at as *const libc::Elf64_Phdr, count) };
+    let own = all.iter().find(|h| h.p_type == libc::PT_PHDR);
+    let bias = own.map_or(0, |own| at.wrapping_sub(own.p_vaddr as usize));
+    all.iter().filter(|h| h.p_type == libc::PT_LOAD).any(|h| {
+        let offset = address.wrapping_sub(bias).wrapping_sub(h.p_vaddr as usize);
+        offset < h.p_memsz as usize
+    })
+}
+
 /// Sleeps so long, about. For the agent's thread.
 pub fn sleep_ms(ms: u32) {
     let time = libc::timespec { tv_sec: 0, tv_nsec: i64::from(ms.min(999)) * 1_000_000 };
@@ -185,6 +203,16 @@ pub unsafe fn environment(name: &std::ffi::CStr) -> &'static [u8] {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_the_programs_own_is_told_from_what_is_loaded() {
+        let own = what_is_the_programs_own_is_told_from_what_is_loaded as fn() as usize;
+        assert!(is_of_the_program(own));
+        let on_stack = 0;
+        let loaded = libc::dl_iterate_phdr as *const () as usize;
+        assert!(!is_of_the_program(&raw const on_stack as usize));
+        assert!(cfg!(target_feature = "crt-static") || !is_of_the_program(loaded));
+    }
 
     #[test]
     fn who_is_undisturbed_has_the_signals_that_it_had_again() {

@@ -3,6 +3,7 @@
 
 use super::governor::{Governor, Reading};
 use super::ledger::Ledger;
+use super::loader::Patience;
 use super::modules::Modules;
 use super::peer::{Peer, Sources};
 use super::remains::Opened;
@@ -41,6 +42,7 @@ pub struct Desk {
     engine: &'static Engine,
     ledger: Ledger,
     modules: Modules,
+    patience: Patience,
     threads: Threads,
     server: Option<Server>,
     peers: Vec<Peer>,
@@ -70,6 +72,7 @@ impl Desk {
             engine,
             ledger,
             modules: Modules::default(),
+            patience: Patience::default(),
             threads: Threads::default(),
             server: None,
             peers: Vec::new(),
@@ -140,8 +143,9 @@ impl Desk {
         }
         self.set_by_governor();
         let slow = now_ns.saturating_sub(self.slow_ns) >= SLOW_NS;
-        if (slow || self.placed < self.ledger.known()) && self.modules.refresh() {
-            unwind::forget();
+        if !self.know_modules(slow, now_ns) {
+            // Within a fork of the program's: what is new is told once it can be placed.
+            return self.look_for_exit();
         }
         self.place();
         if slow {
@@ -162,6 +166,38 @@ impl Desk {
         if self.peers.is_empty() {
             return;
         }
+        self.tell(now_ns);
+        self.look_for_exit();
+    }
+
+    /// Whether all threads of the program have ended: the last words are said then.
+    pub fn is_over(&mut self) -> bool {
+        if self.over {
+            remains::exits(self.engine, 0);
+            self.finish_recording();
+        }
+        self.over
+    }
+
+    /// Takes up what was loaded and unloaded, where that matters now; false if it cannot
+    /// be known.
+    fn know_modules(&mut self, slow: bool, now_ns: u64) -> bool {
+        if !slow && self.placed >= self.ledger.known() {
+            return true;
+        }
+        let Some(unloaded) = self.modules.refresh() else {
+            self.patience.lose(now_ns);
+            return false;
+        };
+        self.patience.restore();
+        if unloaded {
+            unwind::forget();
+        }
+        true
+    }
+
+    /// Tells the viewers, and the recording, what is new.
+    fn tell(&mut self, now_ns: u64) {
         let status = self.status();
         let sources = Sources {
             engine: self.engine,
@@ -185,18 +221,12 @@ impl Desk {
         if let Some(trouble) = trouble {
             self.recording_failed(trouble);
         }
+    }
+
+    fn look_for_exit(&mut self) {
         if record::program_exits() {
             self.finish_recording();
         }
-    }
-
-    /// Whether all threads of the program have ended: the last words are said then.
-    pub fn is_over(&mut self) -> bool {
-        if self.over {
-            remains::exits(self.engine, 0);
-            self.finish_recording();
-        }
-        self.over
     }
 
     /// Viewers that are there are told by a mark, those that come by a notice.

@@ -20,6 +20,7 @@ pub mod fuzzing;
 mod governor;
 mod history;
 pub(crate) mod ledger;
+pub(crate) mod loader;
 mod modules;
 mod peer;
 pub(crate) mod record;
@@ -114,10 +115,12 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
     if first {
         // Children inherit these.
         descriptors::close_in_children();
+        loader::mind_forks();
         remains::note_exit();
         desk::unlink_at_exit();
     } else {
         descriptors::close();
+        loader::in_child();
         record::begin_in_child();
         ENDPOINT.store(std::ptr::null_mut(), Release);
         desk::nothing_to_unlink();

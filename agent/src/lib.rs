@@ -41,6 +41,9 @@
 //! | `HEAPTOP_TRACK` | `all` blocks, from birth to death; `promoted`: major ones, and young ones once they are promoted; `allocations`: births alone. What is not known then is shown as `–` | `all` |
 //! | `HEAPTOP_DIR` | directory of the socket | `$XDG_RUNTIME_DIR/heaptop`, else `heaptop-UID` in the temporary directory |
 //!
+//! A program that has rights which whoever started it has not, as one that is setuid has,
+//! reads none of them: there the agent does nothing at all.
+//!
 //! Sizes are bytes, or have a suffix: `K`, `KB`, `KiB`, and likewise M and G, all
 //! binary. A value that makes no sense is told in a sentence on standard error
 //! and to the viewer, and the default holds.
@@ -76,7 +79,7 @@ pub mod fuzzing;
 use config::Builder;
 use engine::hook;
 use engine::tracker::Cause;
-use engine::{Engine, WhyOff, domain, own, unwind};
+use engine::{Engine, WhyOff, domain, own, sys, unwind};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -130,6 +133,10 @@ fn why_off() -> Off {
         WhyOff::Forked => {
             "this is a forked child: call heaptop_agent::after_fork() in it, or set HEAPTOP_FOLLOW=1"
         }
+        WhyOff::Privileged => {
+            "the program has rights that whoever started it has not (setuid, setgid or \
+             capabilities): it is not profiled"
+        }
     }
     .to_owned())
 }
@@ -177,16 +184,26 @@ pub fn context(label: &str) -> bool {
 
 /// Starts the agent's thread. The calling thread is in the engine.
 fn start_agent(engine: &'static Engine) {
-    domain::here(|d| d.set_agents(true));
-    // Under a tight limit the program may have what there is. Nothing can wait for
-    // memory here, as the agent's thread does.
-    let room = own::there_are(SETUP_BYTES + engine.memory_bytes / SETUP_SHARE);
-    // SAFETY: the constructor and those who have just made an engine come here, with
-    // it, once.
-    if !room || unsafe { stream::start(engine) }.is_err() {
+    let _errno = sys::Errno::keep();
+    let started = {
+        // What a handler allocated here would be the agent's, and freed later by the
+        // program; and it may strike within the agent's own heap.
+        let _undisturbed = sys::Undisturbed::begin();
+        domain::here(|d| d.set_agents(true));
+        // Under a tight limit the program may have what there is. Nothing can wait for
+        // memory here, as the agent's thread does.
+        let room = own::there_are(SETUP_BYTES + engine.memory_bytes / SETUP_SHARE);
+        // SAFETY: the constructor and those who have just made an engine come here, with
+        // it, once.
+        let started = room && unsafe { stream::start(engine) }.is_ok();
+        domain::here(|d| d.set_agents(false));
+        started
+    };
+    if !started {
         engine.set_rate(engine.interval(), false);
+    } else if engine.is_childs() {
+        stream::wait_for_descriptors();
     }
-    domain::here(|d| d.set_agents(false));
 }
 
 /// What the agent's thread and its books take from the system besides the region
@@ -211,6 +228,7 @@ static CONSTRUCTOR: extern "C" fn() = {
         let Some(engine) = Engine::running() else { return };
         // What the thread sets up once is none of the program's.
         let entered = domain::here(domain::Domain::enter);
+        stream::loader::stay();
         start_agent(engine);
         if entered {
             domain::here(domain::Domain::leave);

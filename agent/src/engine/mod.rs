@@ -147,6 +147,10 @@ impl Engine {
 
     /// The first engine of the program.
     fn new(builder: &Builder) -> Result<Self, WhyOff> {
+        // Who started it may not have it write files where he says, nor look into it.
+        if sys::is_privileged() {
+            return Err(WhyOff::Privileged);
+        }
         let mut settings = Settings::from_environment(builder);
         if settings.frame_pointers {
             unwind::by_frame_pointers();

@@ -52,6 +52,8 @@ pub enum WhyOff {
     NoForkMark = 3,
     /// This is a forked child.
     Forked = 4,
+    /// The program has rights that who started it has not.
+    Privileged = 5,
 }
 
 /// The engine that was made last, running or not.
@@ -142,6 +144,7 @@ impl Engine {
             2 => WhyOff::NoMemory,
             3 => WhyOff::NoForkMark,
             4 => WhyOff::Forked,
+            5 => WhyOff::Privileged,
             _ => WhyOff::NotInstalled,
         }
     }

@@ -19,6 +19,40 @@ impl Drop for Errno {
     }
 }
 
+/// Signals that a thread is sent for what it does itself. Blocked, they end the program
+/// at once instead of waiting.
+const OF_ITS_OWN: [libc::c_int; 6] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
+
+/// No handler of the program's runs on this thread while this lives, but one for what the
+/// thread does itself.
+pub struct Undisturbed(libc::sigset_t);
+
+impl Undisturbed {
+    /// From here on.
+    pub fn begin() -> Self {
+        // SAFETY: plain calls on local values; zero bytes are a set of signals.
+        unsafe {
+            let (mut most, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigfillset(&raw mut most);
+            for signal in OF_ITS_OWN {
+                libc::sigdelset(&raw mut most, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const most, &raw mut before);
+            Self(before)
+        }
+    }
+}
+
+impl Drop for Undisturbed {
+    fn drop(&mut self) {
+        // SAFETY: the set is what the thread had; it does not leave its thread.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut());
+        }
+    }
+}
+
 fn clock(id: libc::clockid_t) -> u64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `t` is valid for writing. The vDSO answers without a system call
@@ -76,6 +110,30 @@ pub fn tid() -> u32 {
 /// Whether the calling thread is the process's first.
 pub fn is_first_thread() -> bool {
     tid() == std::process::id()
+}
+
+/// Whether the program was given rights that whoever started it has not.
+pub fn is_privileged() -> bool {
+    // SAFETY: no memory involved.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// Whether an address lies in the program itself, and in no shared object. Asks nobody.
+pub fn is_of_the_program(address: usize) -> bool {
+    // SAFETY: no memory involved.
+    let [at, count, size] = [libc::AT_PHDR, libc::AT_PHNUM, libc::AT_PHENT]
+        .map(|what| unsafe { libc::getauxval(what) } as usize);
+    if at == 0 || size != size_of::<libc::Elf64_Phdr>() {
+        return false;
+    }
+    // SAFETY: the kernel says that so many headers lie there; they stay as they are.
+    let all = unsafe { std::slice::from_raw_parts(at as *const libc::Elf64_Phdr, count) };
+    let own = all.iter().find(|h| h.p_type == libc::PT_PHDR);
+    let bias = own.map_or(0, |own| at.wrapping_sub(own.p_vaddr as usize));
+    all.iter().filter(|h| h.p_type == libc::PT_LOAD).any(|h| {
+        let offset = address.wrapping_sub(bias).wrapping_sub(h.p_vaddr as usize);
+        offset < h.p_memsz as usize
+    })
 }
 
 /// Sleeps so long, about. For the agent's thread.
@@ -139,5 +197,41 @@ pub unsafe fn environment(name: &std::ffi::CStr) -> &'static [u8] {
     unsafe {
         let value = libc::getenv(name.as_ptr());
         if value.is_null() { &[] } else { std::ffi::CStr::from_ptr(value).to_bytes() }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_the_programs_own_is_told_from_what_is_loaded() {
+        let own = what_is_the_programs_own_is_told_from_what_is_loaded as fn() as usize;
+        assert!(is_of_the_program(own));
+        let on_stack = 0;
+        let loaded = libc::dl_iterate_phdr as *const () as usize;
+        assert!(!is_of_the_program(&raw const on_stack as usize));
+        assert!(cfg!(target_feature = "crt-static") || !is_of_the_program(loaded));
+    }
+
+    #[test]
+    fn who_is_undisturbed_has_the_signals_that_it_had_again() {
+        let blocked = |signal: i32| {
+            // SAFETY: plain calls on local values.
+            unsafe {
+                let mut now = std::mem::zeroed();
+                libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut now);
+                libc::sigismember(&raw const now, signal) == 1
+            }
+        };
+        let outer = Undisturbed::begin();
+        {
+            let _inner = Undisturbed::begin();
+            assert!(blocked(libc::SIGALRM) && blocked(libc::SIGTERM) && blocked(libc::SIGPROF));
+            assert!(!OF_ITS_OWN.into_iter().any(blocked));
+        }
+        assert!(blocked(libc::SIGALRM), "as before the inner one");
+        drop(outer);
+        assert!(!blocked(libc::SIGALRM));
     }
 }

@@ -3,12 +3,13 @@
 
 use super::governor::{Governor, Reading};
 use super::ledger::Ledger;
+use super::loader::Patience;
 use super::modules::Modules;
 use super::peer::{Peer, Sources};
 use super::remains::Opened;
 use super::said::Said;
 use super::server::Server;
-use super::threads::Threads;
+use super::threads::{self, Threads};
 use super::{Errand, MAX_PEERS, endpoint_is, record, remains};
 use crate::engine::{Engine, sys, unwind};
 use crate::notes;
@@ -41,6 +42,7 @@ pub struct Desk {
     engine: &'static Engine,
     ledger: Ledger,
     modules: Modules,
+    patience: Patience,
     threads: Threads,
     server: Option<Server>,
     peers: Vec<Peer>,
@@ -58,6 +60,8 @@ pub struct Desk {
     books_ns: u64,
     /// The region, for viewers to read after the end.
     memory: Option<Opened>,
+    /// The program is over but for this thread.
+    over: bool,
 }
 
 impl Desk {
@@ -68,6 +72,7 @@ impl Desk {
             engine,
             ledger,
             modules: Modules::default(),
+            patience: Patience::default(),
             threads: Threads::default(),
             server: None,
             peers: Vec::new(),
@@ -81,6 +86,7 @@ impl Desk {
             governor: None,
             books_ns: 0,
             memory: file.and_then(Opened::new),
+            over: false,
         };
         desk.govern(engine.governed);
         desk.open();
@@ -137,8 +143,9 @@ impl Desk {
         }
         self.set_by_governor();
         let slow = now_ns.saturating_sub(self.slow_ns) >= SLOW_NS;
-        if (slow || self.placed < self.ledger.known()) && self.modules.refresh() {
-            unwind::forget();
+        if !self.know_modules(slow, now_ns) {
+            // Within a fork of the program's: what is new is told once it can be placed.
+            return self.look_for_exit();
         }
         self.place();
         if slow {
@@ -150,6 +157,8 @@ impl Desk {
             self.slow_ns = now_ns;
             self.rss_bytes = resident_bytes();
             self.threads.refresh(self.engine);
+            // Twice: it is never to be taken back.
+            self.over = threads::all_have_ended() && threads::all_have_ended();
         }
         if let Some(point) = self.ledger.tick(self.rss_bytes) {
             self.peers.iter_mut().for_each(|p| p.tell_point(point));
@@ -157,6 +166,38 @@ impl Desk {
         if self.peers.is_empty() {
             return;
         }
+        self.tell(now_ns);
+        self.look_for_exit();
+    }
+
+    /// Whether all threads of the program have ended: the last words are said then.
+    pub fn is_over(&mut self) -> bool {
+        if self.over {
+            remains::exits(self.engine, 0);
+            self.finish_recording();
+        }
+        self.over
+    }
+
+    /// Takes up what was loaded and unloaded, where that matters now; false if it cannot
+    /// be known.
+    fn know_modules(&mut self, slow: bool, now_ns: u64) -> bool {
+        if !slow && self.placed >= self.ledger.known() {
+            return true;
+        }
+        let Some(unloaded) = self.modules.refresh() else {
+            self.patience.lose(now_ns);
+            return false;
+        };
+        self.patience.restore();
+        if unloaded {
+            unwind::forget();
+        }
+        true
+    }
+
+    /// Tells the viewers, and the recording, what is new.
+    fn tell(&mut self, now_ns: u64) {
         let status = self.status();
         let sources = Sources {
             engine: self.engine,
@@ -180,6 +221,9 @@ impl Desk {
         if let Some(trouble) = trouble {
             self.recording_failed(trouble);
         }
+    }
+
+    fn look_for_exit(&mut self) {
         if record::program_exits() {
             self.finish_recording();
         }

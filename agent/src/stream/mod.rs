@@ -20,6 +20,7 @@ pub mod fuzzing;
 mod governor;
 mod history;
 pub(crate) mod ledger;
+pub(crate) mod loader;
 mod modules;
 mod peer;
 pub(crate) mod record;
@@ -114,10 +115,12 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
     if first {
         // Children inherit these.
         descriptors::close_in_children();
+        loader::mind_forks();
         remains::note_exit();
         desk::unlink_at_exit();
     } else {
         descriptors::close();
+        loader::in_child();
         record::begin_in_child();
         ENDPOINT.store(std::ptr::null_mut(), Release);
         desk::nothing_to_unlink();
@@ -153,17 +156,18 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
         record::over();
         return Err("the system refused the agent's thread");
     }
-    if !first {
-        // A daemon closes all descriptors when it has forked: the thread must have its
-        // own before. It takes a moment, or else is not waited for.
-        for _ in 0..MOST_MS {
-            if SEPARATE.load(Acquire) {
-                break;
-            }
-            sys::sleep_ms(1);
-        }
-    }
     Ok(())
+}
+
+/// In a followed child. A daemon closes all descriptors when it has forked: the thread must
+/// have its own before. It takes a moment, or else is not waited for.
+pub fn wait_for_descriptors() {
+    for _ in 0..MOST_MS {
+        if SEPARATE.load(Acquire) {
+            break;
+        }
+        sys::sleep_ms(1);
+    }
 }
 
 /// What the thread is given.
@@ -186,22 +190,52 @@ extern "C" fn main(errand: *mut c_void) -> *mut c_void {
     // SAFETY: the pointer is the box that `start` gave away.
     let errand = unsafe { Box::from_raw(errand.cast::<Errand>()) };
     // Before anything is opened. If it cannot be, descriptors are watched instead.
-    let _separate = descriptors::separate(errand.file);
+    let separate = descriptors::separate(errand.file);
     SEPARATE.store(true, Release);
     unwind::note_root();
     // SAFETY: a constant string that ends with a zero byte.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"heaptop".as_ptr()) };
     let mut desk = Desk::new(*errand);
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        loop {
+        while !desk.is_over() {
             desk.turn();
         }
     }));
-    if ended.is_err() {
-        record::over();
-        desk.stopped("a fault in the agent ended the profile; the program goes on");
+    if ended.is_ok() {
+        drop(desk);
+        end_program(separate);
     }
+    record::over();
+    desk.stopped("a fault in the agent ended the profile; the program goes on");
     std::ptr::null_mut()
+}
+
+/// All threads of the program's have ended, the last by returning from its function. Without
+/// this one it would have called `exit(0)`, which this one does in its stead.
+///
+/// The program's descriptors are gone by then, with the last of its threads: what its
+/// handlers would still write goes nowhere, and must not go into what is the agent's.
+fn end_program(separate: bool) -> ! {
+    /// Runs after the destructors of this thread's own, and before the program's handlers.
+    extern "C" fn as_the_programs() {
+        domain::here(|d| d.set_agents(false));
+        // SAFETY: plain calls on local values. Who waits for a handler that hangs must be
+        // able to end it.
+        unsafe {
+            let mut none = std::mem::zeroed();
+            libc::sigemptyset(&raw mut none);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        }
+    }
+    if separate {
+        descriptors::close_all();
+    }
+    // SAFETY: the function has the type asked for. `exit` runs the program's own handlers,
+    // as the last of its threads would have done, and no other thread is there.
+    unsafe {
+        libc::atexit(as_the_programs);
+        libc::exit(0)
+    }
 }
 
 /// A line on standard error, by one plain write, if that does not block: the line

@@ -1,10 +1,12 @@
 //! From addresses to places in modules, on the agent's own thread.
 //!
 //! The loader's list of modules is read when it has changed (its own counters
-//! say so) and an address must be placed. What the callback of
-//! `dl_iterate_phdr` sees is copied into buffers made beforehand: the loader's
-//! lock is held there, and nothing may be allocated under it.
+//! say so) and an address must be placed, and not while a fork is under way
+//! ([`loader`]). What the callback of `dl_iterate_phdr` sees is copied into buffers
+//! made beforehand: the loader's lock is held there, and nothing may be allocated
+//! under it.
 
+use super::loader;
 use crate::engine::kinds;
 use heaptop_protocol::callstack::{EXTERNAL, Frame, Module};
 use heaptop_protocol::ids::ModuleId;
@@ -49,16 +51,16 @@ impl Modules {
         &self.known
     }
 
-    /// Takes up what was loaded and unloaded since the last call; true if
-    /// something was unloaded.
-    pub fn refresh(&mut self) -> bool {
+    /// Takes up what was loaded and unloaded since the last call; whether something was
+    /// unloaded, or `None` if it cannot be known now.
+    pub fn refresh(&mut self) -> Option<bool> {
         let before = self.counts;
-        if walk(0, true).counts == before && !self.known.is_empty() {
-            return false;
+        if walk(0, true)?.counts == before && !self.known.is_empty() {
+            return Some(false);
         }
         let mut room = 64;
         let walk = loop {
-            let w = walk(room, false);
+            let w = walk(room, false)?;
             if w.missed == 0 {
                 break w;
             }
@@ -71,7 +73,7 @@ impl Modules {
             self.loaded.push((raw.start, raw.end, at));
         }
         self.loaded.sort_unstable();
-        self.counts.1 != before.1
+        Some(self.counts.1 != before.1)
     }
 
     /// The module that stands for a kind of memory outside the heap.
@@ -132,11 +134,13 @@ impl Modules {
     }
 }
 
-fn walk(room: usize, only_counts: bool) -> Walk {
+fn walk(room: usize, only_counts: bool) -> Option<Walk> {
     let mut walk = Walk { found: Vec::with_capacity(room), missed: 0, counts: (0, 0), only_counts };
-    // SAFETY: `visit` has the type asked for, and `walk` outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut walk).cast()) };
-    walk
+    loader::walk(|| {
+        // SAFETY: `visit` has the type asked for, and `walk` outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut walk).cast()) };
+    })?;
+    Some(walk)
 }
 
 unsafe extern "C" fn visit(
@@ -225,8 +229,10 @@ mod tests {
 
     #[test]
     fn a_function_lies_in_this_executable() {
+        let _alone = loader::ALONE.lock();
         let mut modules = Modules::default();
-        modules.refresh();
+        // Other tests fork.
+        while modules.refresh().is_none() {}
         let here = a_function_lies_in_this_executable as fn() as usize as u64;
         let frame = unpack(modules.place(here));
         let module = &modules.known()[frame.module.0 as usize - 1];
@@ -237,7 +243,7 @@ mod tests {
         assert!(libc.path.contains("libc"), "{libc:?}");
         assert!(!libc.build_id.is_empty());
         let before = modules.known().len();
-        modules.refresh();
+        while modules.refresh().is_none() {}
         assert_eq!(modules.known().len(), before, "nothing was loaded");
     }
 

@@ -133,6 +133,11 @@ pub fn exit_code(engine: &Engine) -> Option<u8> {
     (ended & EXITED != 0).then_some(ended as u8)
 }
 
+/// Notes that the program exits with `code`.
+pub fn exits(engine: &Engine, code: i32) {
+    engine.header.ended.store(EXITED | u64::from(code as u32), Relaxed);
+}
+
 /// Has the program's end be noted, if it ends by `exit`. Once.
 #[cfg(target_env = "gnu")]
 pub fn note_exit() {
@@ -142,7 +147,7 @@ pub fn note_exit() {
     extern "C" fn note(code: c_int, _: *mut c_void) {
         // Not by a forked child that exits.
         if let Some(engine) = Engine::running() {
-            engine.header.ended.store(EXITED | u64::from(code as u32), Relaxed);
+            exits(engine, code);
         }
     }
     // SAFETY: the function has the type asked for and lives for ever.

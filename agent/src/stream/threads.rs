@@ -52,7 +52,42 @@ impl Threads {
     }
 }
 
+/// Whether nobody is left in the program but the agent's thread, which calls this: its first
+/// thread has ended, and so have all others. Then no thread can be made any more, so that
+/// this is final.
+pub fn all_have_ended() -> bool {
+    let path = format!("/proc/self/task/{}/stat", std::process::id());
+    std::fs::read_to_string(path).is_ok_and(|stat| is_last_but_one(&stat))
+}
+
+/// Whether the first thread's `stat` says so. It stays, as a zombie, until the others are
+/// gone.
+fn is_last_but_one(stat: &str) -> bool {
+    // The name may have spaces and parentheses of its own.
+    let Some((_, fields)) = stat.rsplit_once(')') else { return false };
+    let mut fields = fields.split_ascii_whitespace();
+    fields.next() == Some("Z") && fields.nth(16) == Some("2")
+}
+
 fn name(tid: u32) -> Option<String> {
     let name = std::fs::read(format!("/proc/self/task/{tid}/comm")).ok()?;
     Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_left_is_read_from_the_first_threads_stat() {
+        let stat = |state: &str, threads: u32| {
+            let between = "1 ".repeat(16);
+            format!("7 (a) Z 2 (b) {state} {between}{threads} 0 2\n")
+        };
+        assert!(is_last_but_one(&stat("Z", 2)));
+        assert!(!is_last_but_one(&stat("Z", 3)));
+        assert!(!is_last_but_one(&stat("S", 2)));
+        assert!(!is_last_but_one("7 (a"));
+        assert!(!all_have_ended());
+    }
 }

@@ -44,3 +44,8 @@ fn a_fault_is_a_fault() {
 fn an_overflow_of_the_stack_is_what_the_runtime_makes_of_it() {
     ends("overflow", -libc::SIGABRT);
 }
+
+#[test]
+fn the_last_threads_return_is_the_end() {
+    ends("last-thread", 0);
+}

@@ -31,6 +31,12 @@ fn handlers_that_fork_and_children_that_go_on() {
 }
 
 #[test]
+fn handlers_that_allocate_while_a_child_gets_its_agent() {
+    let ended = same(&usual_act(&["followed-handlers"]).env("HEAPTOP_FOLLOW", "1"));
+    assert!(ended.stdout.contains("10 of 10 children were well"), "{}", ended.stdout);
+}
+
+#[test]
 fn errno_is_left_as_it_was() {
     let ended = same(&act(&["errno"]));
     assert!(ended.stdout.contains("changed [0, 0, 0] times"), "{}", ended.stdout);

@@ -61,6 +61,32 @@ fn a_directory_of_another_user() {
     }
 }
 
+/// Who starts a program with root's rights must not have it make directories.
+#[test]
+fn a_program_that_is_setuid_makes_none() {
+    if !is_root() {
+        return;
+    }
+    let directory = socket_directory();
+    let (program, wanted) = (directory.path().join("setuid"), directory.path().join("made"));
+    let reason = directory.path().join("reason");
+    std::fs::copy(binaries::path("fixture-nasty"), &program).unwrap();
+    let open = |path: &Path, mode| std::fs::set_permissions(path, Permissions::from_mode(mode));
+    open(directory.path(), 0o755).unwrap();
+    let mut run = Run::of(program.to_str().unwrap(), &["work"]).directory(&wanted);
+    run = run.env("NASTY_REASON", reason.to_str().unwrap()).input("\n\n");
+    run = run.setup(|| {
+        // SAFETY: plain system calls.
+        let dropped = unsafe { libc::setgid(NOBODY) == 0 && libc::setuid(NOBODY) == 0 };
+        if dropped { Ok(()) } else { Err(io::Error::last_os_error()) }
+    });
+    open(&program, 0o4755).unwrap();
+    let ended = run.to_end();
+    assert!(ended.status.success(), "{ended:?}");
+    assert!(std::fs::read_to_string(reason).unwrap().contains("is not profiled"));
+    assert!(!wanted.exists());
+}
+
 #[test]
 fn a_directory_that_is_read_only() {
     let directory = socket_directory();

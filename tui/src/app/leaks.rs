@@ -85,6 +85,8 @@ impl App {
         }
         l.asked = asked;
         let list = LeakList::sorted(session, question.when, from, &question.filter, l.order);
+        let first = l.answer.is_none() && !paused && self.file.is_none();
+        let list = if first { list.map(LeakList::without_later) } else { list };
         let answer = list.map(|list| {
             l.cursor.settle(list.len(), |id| list.position(NodeKey(id)), page);
             let first = l.cursor.offset();
@@ -98,6 +100,10 @@ impl App {
             When::Range { .. } => None,
             _ => base.and_then(|(_, name)| name),
         };
+        if first {
+            // The rest comes with the next refresh.
+            l.asked = <_>::default();
+        }
         if l.answer != answer || l.base != base {
             (l.answer, l.base) = (answer, base);
             self.dirty = true;

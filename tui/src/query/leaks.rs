@@ -13,6 +13,8 @@ use super::{Label, NodeKey, Sorted, When, sorted};
 use crate::session::estimate::{change, family, survival::Table};
 use crate::session::figures::{Change, Estimate, Lifetime};
 use crate::session::then::Then;
+use crate::session::then::by::Cut;
+use crate::session::then::since::later_from;
 use crate::session::{Session, estimate};
 use heaptop_protocol::message::Mark;
 use heaptop_protocol::totals::Total;
@@ -174,16 +176,6 @@ impl Leaks {
     }
 }
 
-/// Where the later part of a time begins: between its second quarter and its middle, and at the
-/// same moment until the time has doubled. What is made of it is so kept up.
-const fn later_from(from_ns: u64, to_ns: u64) -> Option<u64> {
-    let span = to_ns.saturating_sub(from_ns);
-    match span.checked_ilog2() {
-        None | Some(0) => None,
-        Some(power) => Some(from_ns + (1 << power) / 2),
-    }
-}
-
 /// All rows, before they are put in order and figures are made.
 #[derive(Debug)]
 pub struct LeakList<'a> {
@@ -194,8 +186,8 @@ pub struct LeakList<'a> {
     range: (u64, u64),
     by: Sorted<LeakColumn>,
     entries: Vec<Entry>,
-    /// Where the later part begins, and what grew since.
-    later: Option<(u64, Arc<Then>)>,
+    /// Where the later part begins, and of which blocks it is.
+    later: Option<(u64, Cut)>,
 }
 
 /// One row in the order.
@@ -294,7 +286,7 @@ impl<'a> LeakList<'a> {
             .collect();
         let range = (from, to);
         let later = later_from(from, to).filter(|_| when == When::Now);
-        let later = later.map(|later| (later, session.lately(Some(later), &cut)));
+        let later = later.map(|later| (later, cut));
         Some(Self { session, then, generations, older_than_ns, range, by, entries, later })
     }
 
@@ -381,17 +373,18 @@ impl<'a> LeakList<'a> {
     }
 
     fn later(&self, groups: &[u32]) -> Option<Later> {
-        let (from_ns, then) = self.later.as_ref()?;
-        then.growth()?;
-        let (mut gained, mut lost) = (Total::default(), Total::default());
-        for (g, l) in groups.iter().filter_map(|group| then.group_growth(*group)) {
-            gained.merge(g);
-            lost.merge(l);
-        }
-        let sight = then.sight_of_growth();
+        let (from_ns, cut) = self.later.as_ref()?;
+        let ([gained, lost], sight) = self.session.grown_since(*from_ns, cut, groups)?;
         let grew = family::grew([(&gained, &lost)].into_iter(), sight.both())[0];
         let growth = change::growth(&gained, &lost, sight);
         Some(Later { from_ns: *from_ns, growth, grew })
+    }
+
+    /// The same without what is made of the later part: when it is asked for the first time
+    /// all else has to be made.
+    #[must_use]
+    pub fn without_later(self) -> Self {
+        Self { later: None, ..self }
     }
 
     /// All but the median age.

@@ -42,7 +42,7 @@ pub mod old;
 pub(crate) mod only;
 mod present;
 mod settled;
-mod since;
+pub mod since;
 pub(super) mod standing;
 #[cfg(test)]
 mod tests;

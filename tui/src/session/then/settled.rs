@@ -32,8 +32,11 @@ const MOST_BYTES: usize = 48 << 20;
 const SPACING: usize = 8;
 /// Lives that a look ahead goes through, whatever for, beside those that have come since the
 /// last: these it goes through for each of what it is for, so that it never falls behind,
-const AHEAD: usize = 1 << 12;
+const AHEAD: usize = 1 << 11;
 const PURPOSES: usize = 8;
+/// One that is added up by callstack takes as long as so many others: each touches memory that
+/// the one before has not.
+const DEAR: usize = 4;
 /// but no more than this.
 const MOST_AHEAD: usize = 1 << 17;
 /// What the ages of a group take, about.
@@ -211,7 +214,8 @@ impl Session {
         let mut settled = self.then.settled.borrow_mut();
         for by in [By::Size, By::Thread, By::Group] {
             let cut = Cut::from(by);
-            left = settled.of(&cut).go_on(self, &bounds, &cut, left);
+            let most = if by == By::Group { left / DEAR } else { left };
+            left = settled.of(&cut).go_on(self, &bounds, &cut, most);
         }
     }
 }

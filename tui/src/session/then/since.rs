@@ -12,12 +12,23 @@ use super::standing::Purpose;
 use super::totals::{Grown, Sets};
 use super::weights::Weights;
 use super::{Session, When};
+use crate::session::estimate::GrowthSight;
 use crate::session::lives::{End, Place};
 use heaptop_protocol::totals::Total;
 
 /// So many moments are remembered: that of the screen and where its later part begins, that of
 /// details over it, and when heaptop came.
 const KEPT: usize = 5;
+
+/// Where the later part of a time begins, in nanoseconds: between a quarter and the middle of
+/// it, and at the same moment until the time has doubled. What is made of it is so kept up.
+#[must_use]
+pub const fn later_from(from_ns: u64, to_ns: u64) -> Option<u64> {
+    match to_ns.saturating_sub(from_ns).checked_ilog2() {
+        None | Some(0) => None,
+        Some(power) => Some(from_ns + (1 << power) / 2),
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Key {
@@ -82,16 +93,56 @@ impl Key {
 
 impl Session {
     /// Goes through some lives ahead of their being asked for: growth of callsites since
-    /// heaptop came. How many are left.
+    /// heaptop came, and in the later part of that time. How many are left.
     pub(super) fn look_ahead_at_growth(&self, most: usize) -> usize {
-        let Some((from_ns, to_ns)) = self.span().filter(|_| most > 0) else { return most };
-        let bounds = Bounds::new(self, When::Range { from_ns, to_ns });
+        let Some((from_ns, to_ns)) = self.span() else { return most };
         let cut = Cut::from(By::Group);
         let mut kept = self.then.since.borrow_mut();
-        if !kept.has_room_for(&Key::of(self, &bounds, &cut)) {
-            return most;
+        let mut left = most;
+        for from_ns in [Some(from_ns), later_from(from_ns, to_ns)].into_iter().flatten() {
+            let bounds = Bounds::new(self, When::Range { from_ns, to_ns });
+            if left > 0 && kept.has_room_for(&Key::of(self, &bounds, &cut)) {
+                left = kept.go_on(self, &bounds, &cut, left);
+            }
         }
-        kept.go_on(self, &bounds, &cut, most)
+        left
+    }
+}
+
+impl Session {
+    /// What these callsites together gained and lost from a moment on until now, in nanoseconds
+    /// since the agent's start; `None` where it is not known.
+    #[must_use]
+    pub fn grown_since(
+        &self,
+        from_ns: u64,
+        cut: &Cut,
+        groups: &[u32],
+    ) -> Option<([Total; 2], GrowthSight)> {
+        let bounds = Bounds::new(self, When::Range { from_ns, to_ns: self.now_ns });
+        let (mut gained, mut lost) = (Total::default(), Total::default());
+        let standing = self.standing(&bounds, cut, Purpose::Growth, &[bounds.born_after_us]);
+        if let Some(standing) = standing.filter(|_| bounds.in_use && bounds.grows) {
+            let mut kept = self.then.since.borrow_mut();
+            let over = kept.grown(self, &bounds, cut);
+            for &group in groups {
+                if let Some(of) = over.get(group as usize) {
+                    gained.merge(&of.gained);
+                    lost.merge(&of.lost);
+                }
+                if let Some(living) = standing.of(group).get(1) {
+                    gained.merge(living);
+                }
+            }
+        } else {
+            let then = self.lately(Some(from_ns), cut);
+            then.growth()?;
+            for (g, l) in groups.iter().filter_map(|group| then.group_growth(*group)) {
+                gained.merge(g);
+                lost.merge(l);
+            }
+        }
+        Some(([gained, lost], bounds.sight_of_growth))
     }
 }
 

@@ -22,7 +22,8 @@
 //! booked when it ends is not on it.
 //!
 //! **A signal handler that allocates** may strike between any two steps. On the
-//! slow path it finds `busy`, and leaves the rest alone but for `left`. Before
+//! slow path it finds `busy`, and leaves the rest alone but for `left`, which
+//! [`Domain::leave_stop`] looks at once more. Before
 //! that it may have run its own way through: a handler's block on a `left` that
 //! has just borrowed does not borrow again, and a fast path that was interrupted
 //! between its load and its store puts back a `left` from before the handler's
@@ -189,6 +190,17 @@ impl Domain {
     /// Leaves it again.
     pub fn leave(&self) {
         self.busy.set(false);
+    }
+
+    /// The same behind a stop, which has set the countdown. A handler that struck within
+    /// another one, before that had given back what it spent, has left one that never ends:
+    /// then it begins anew.
+    pub fn leave_stop(&self) {
+        self.leave();
+        if self.left.get().cast_signed() < 0 {
+            self.word.set(0);
+            self.stop_soon();
+        }
     }
 
     /// From here on, or until it is unset, what this thread allocates is the

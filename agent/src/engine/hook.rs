@@ -143,7 +143,7 @@ impl Stop {
                 domain::here(|d| profiles.at_stop(engine, d));
             }
         }
-        domain::here(Domain::leave);
+        domain::here(Domain::leave_stop);
     }
 
     #[allow(clippy::too_many_arguments)]

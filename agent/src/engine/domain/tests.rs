@@ -27,6 +27,26 @@ fn rate(r: u64) -> Rate {
     Rate::first(Interval::new(r).unwrap(), true)
 }
 
+/// Two handlers strike a thread that is at a stop, the one within the other, before that has
+/// given back what its block took: the rest is far beyond what was granted.
+#[test]
+fn handlers_within_each_other_do_not_stop_the_countdown() {
+    for r in [1, 5_000] {
+        let d = fresh();
+        assert_eq!(run(&d, rate(r), std::iter::once(8)).0.len(), usize::from(r == 1));
+        assert!(d.enter() && !d.enter());
+        let mut spent = 0;
+        while !d.spend(48) {
+            spent += 48;
+        }
+        assert!(!d.spend(48), "the inner one's block borrows no more");
+        d.refund(48);
+        d.leave_stop();
+        let (hits, _) = run(&d, rate(r), std::iter::repeat_n(1000, 400));
+        assert!(hits.len() as u64 >= 400 * 500 / r.max(500), "{r}, {spent}: {}", hits.len());
+    }
+}
+
 #[test]
 fn at_one_every_block_is_hit_by_all_its_bytes() {
     let (hits, clock) = run(&fresh(), rate(1), [3, 0, 100_000, 1].into_iter());

@@ -29,8 +29,8 @@ const OF_ITS_OWN: [libc::c_int; 6] =
 pub struct Undisturbed(libc::sigset_t);
 
 impl Undisturbed {
-    /// From here on.
-    pub fn begin() -> Self {
+    /// From here on; `None` where the system refuses.
+    pub fn begin() -> Option<Self> {
         // SAFETY: plain calls on local values; zero bytes are a set of signals.
         unsafe {
             let (mut most, mut before) = (std::mem::zeroed(), std::mem::zeroed());
@@ -38,8 +38,8 @@ impl Undisturbed {
             for signal in OF_ITS_OWN {
                 libc::sigdelset(&raw mut most, signal);
             }
-            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const most, &raw mut before);
-            Self(before)
+            let refused = libc::pthread_sigmask(libc::SIG_BLOCK, &raw const most, &raw mut before);
+            (refused == 0).then_some(Self(before))
         }
     }
 }
@@ -118,18 +118,31 @@ pub fn is_privileged() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// Whether an address lies in the program itself, and in no shared object. Asks nobody.
-pub fn is_of_the_program(address: usize) -> bool {
+/// The program's headers, and how much is to be added to their addresses. Nothing is
+/// allocated, and nobody asked: this may be the program's own thread.
+pub fn program_headers() -> (&'static [libc::Elf64_Phdr], usize) {
     // SAFETY: no memory involved.
     let [at, count, size] = [libc::AT_PHDR, libc::AT_PHNUM, libc::AT_PHENT]
         .map(|what| unsafe { libc::getauxval(what) } as usize);
     if at == 0 || size != size_of::<libc::Elf64_Phdr>() {
-        return false;
+        return (&[], 0);
     }
     // SAFETY: the kernel says that so many headers lie there; they stay as they are.
     let all = unsafe { std::slice::from_raw_parts(at as *const libc::Elf64_Phdr, count) };
     let own = all.iter().find(|h| h.p_type == libc::PT_PHDR);
-    let bias = own.map_or(0, |own| at.wrapping_sub(own.p_vaddr as usize));
+    if let Some(own) = own {
+        return (all, at.wrapping_sub(own.p_vaddr as usize));
+    }
+    // Linkers leave it out where there is no loader. The headers stand where the segment with
+    // the beginning of the file has them, behind the file's header.
+    let first = all.iter().find(|h| h.p_type == libc::PT_LOAD && h.p_offset == 0);
+    let behind = size_of::<libc::Elf64_Ehdr>();
+    (all, first.map_or(0, |first| at.wrapping_sub(behind).wrapping_sub(first.p_vaddr as usize)))
+}
+
+/// Whether an address lies in the program itself, and in no shared object. Asks nobody.
+pub fn is_of_the_program(address: usize) -> bool {
+    let (all, bias) = program_headers();
     all.iter().filter(|h| h.p_type == libc::PT_LOAD).any(|h| {
         let offset = address.wrapping_sub(bias).wrapping_sub(h.p_vaddr as usize);
         offset < h.p_memsz as usize

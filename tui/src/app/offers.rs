@@ -1,5 +1,5 @@
-//! What keys are good for now: what the key bar says of them on this screen as it stands, and
-//! where those work that do nothing here.
+//! What keys do on this screen as it stands, as the key bar says it, and where those work that
+//! do nothing here.
 
 use super::keys::{Action, Place, TABS};
 use super::{App, Screen};

@@ -54,9 +54,7 @@ impl Typed {
             _ => LONGEST,
         }
     }
-}
 
-impl Typed {
     /// The keys that work while it is typed, the most needed first, and what they do.
     #[must_use]
     pub const fn keys(&self) -> &'static [(&'static str, &'static str)] {

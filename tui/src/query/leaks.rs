@@ -136,6 +136,20 @@ pub struct Leaks {
     pub later: Option<Later>,
 }
 
+/// From so many seconds on there is a forecast: before, a few requests look like a trend.
+const LEAST_SECONDS: f64 = 10.0;
+
+/// See [`Leaks::no_forecast`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoForecast {
+    /// There is no evidence of growth.
+    NoEvidence,
+    /// It is over too short a time.
+    TooSoon,
+    /// There is no evidence that it goes on.
+    Quiet,
+}
+
 /// Growth in the later part of the time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Later {
@@ -165,6 +179,18 @@ impl Leaks {
     #[must_use]
     pub const fn seconds(&self) -> f64 {
         self.to_ns.saturating_sub(self.from_ns) as f64 / 1e9
+    }
+
+    /// Why there is no forecast; `None` where there is one, if there is a limit.
+    #[must_use]
+    pub fn no_forecast(&self) -> Option<NoForecast> {
+        if !self.total.grew {
+            Some(NoForecast::NoEvidence)
+        } else if self.seconds() < LEAST_SECONDS {
+            Some(NoForecast::TooSoon)
+        } else {
+            self.quiet_ns().map(|_| NoForecast::Quiet)
+        }
     }
 
     /// How long the later part is, in nanoseconds, if what grew has not gone on in it as far

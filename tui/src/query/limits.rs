@@ -44,9 +44,6 @@ pub struct Reached {
     pub forecast: Option<Forecast>,
 }
 
-/// From so many seconds on there is a forecast: before, a few requests look like a trend.
-pub const LEAST_SECONDS: f64 = 10.0;
-
 /// What limits the growth of all, the nearest first: `set`, bytes in use, where that is a
 /// limit, and what the system knows of the target, where that is of now. A forecast is by the
 /// later part of the time: a cache that has filled by then goes on no more.
@@ -70,13 +67,12 @@ pub fn limits(leaks: &Leaks, set: Option<u64>, system: Option<Memory>) -> Vec<Re
         }
     }
     found.sort_by(|a, b| a.2.total_cmp(&b.2));
-    let goes_on = leaks.total.grew && leaks.quiet_ns().is_none();
     let (growth, from_ns) = match leaks.later {
         Some(later) => (later.growth, later.from_ns),
         None => (leaks.total.growth, leaks.from_ns),
     };
     let over = leaks.to_ns.saturating_sub(from_ns) as f64 / 1e9;
-    let told = goes_on && leaks.seconds() >= LEAST_SECONDS;
+    let told = leaks.no_forecast().is_none();
     let of = |(bound, most, left)| {
         let forecast = if told { forecast(growth, over, left) } else { None };
         Reached { bound, most, forecast }

@@ -33,9 +33,9 @@ pub use flame::{Above, Flame, FlameQuestion, Grown as FrameGrown, Weighed, flame
 pub use growth::{Grown, Growth, growth};
 pub use leaks::{
     AUTOMATIC, Generation, LeakColumn, LeakFigures, LeakList, LeakRow, Leaks, MOST_GENERATIONS,
-    last_mark,
+    NoForecast, last_mark,
 };
-pub use limits::{Bound, LEAST_SECONDS, Reached, limits};
+pub use limits::{Bound, Reached, limits};
 pub use old::{Old, OldRow, old};
 pub use promotion::{
     Promotion, PromotionColumn, PromotionList, PromotionRow, Promotions, promotion,

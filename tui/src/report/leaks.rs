@@ -6,7 +6,7 @@ use super::{Asked, Cell, Column, Report};
 use crate::query::{self, LeakFigures, LeakList, LeakRow, Leaks, MOST_GENERATIONS, When};
 use crate::session::Session;
 use crate::view::format::{self, Rounding, Unit};
-use crate::view::leaks::limit_of;
+use crate::view::leaks::{limit_of, no_forecast};
 
 /// Bytes in use by when they were born, the oldest first.
 const GENERATIONS: [Column; MOST_GENERATIONS] = [
@@ -100,14 +100,12 @@ fn about_leaks(session: &Session, asked: &Asked, leaks: &Leaks, mark: Option<&st
     }
     let system = asked.memory.filter(|_| asked.when == When::Now);
     let limits = query::limits(leaks, asked.limit, system);
-    if !leaks.total.grew {
-        notes.push("reaches: – no forecast without evidence of growth".into());
-    } else if leaks.quiet_ns().is_some() {
-        notes.push("reaches: – no forecast: there is no evidence that growth goes on".into());
-    } else if leaks.seconds() < query::LEAST_SECONDS {
-        notes.push("reaches: – no forecast from less than ten seconds of growth".into());
-    } else if limits.is_empty() {
-        notes.push("reaches: – no limit is known: --limit sets one".into());
+    match leaks.no_forecast() {
+        Some(why) => notes.push(format!("reaches: {}", no_forecast(why)[0])),
+        None if limits.is_empty() => {
+            notes.push("reaches: – no limit is known: --limit sets one".into());
+        }
+        None => {}
     }
     let reached = limits.iter().filter(|limit| limit.forecast.is_some()).take(2);
     notes.extend(reached.map(|limit| format!("reaches: {}", limit_of(limit)[0])));

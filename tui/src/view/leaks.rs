@@ -22,8 +22,8 @@ use super::{Parts, list_row, names, text, theme};
 use crate::app::keys::{Action, TimeKey};
 use crate::app::leaks::Leaks;
 use crate::app::{App, Reading};
-use crate::query::{Generation, LEAST_SECONDS, LeakColumn, LeakFigures, Leaks as Answer};
-use crate::query::{Reached, Sorted, When};
+use crate::query::{Generation, LeakColumn, LeakFigures, Leaks as Answer};
+use crate::query::{NoForecast, Reached, Sorted, When};
 use crate::session::estimate::forecast::Forecast;
 use crate::session::figures::Change;
 
@@ -306,24 +306,24 @@ fn grown(app: &App, leaks: &Leaks, answer: &Answer) -> Said {
     let change = format::change(answer.total.growth);
     let grew = answer.total.grew;
     let figure = if grew { format!("▲{change}") } else { change.to_string() };
-    let [why, short] = match (grew, answer.total.growth) {
-        (true, _) if answer.quiet_ns().is_some() => {
-            let last = ago(answer.quiet_ns().unwrap_or_default());
+    let [why, short] = match (answer.quiet_ns(), grew, answer.total.growth) {
+        (Some(quiet), ..) => {
+            let last = ago(quiet);
             [
                 format!("with evidence, but none in the last {last}"),
                 format!("none in the last {last}"),
             ]
         }
         // A speed over a moment is none.
-        (true, _) if answer.seconds() < 1.0 => ["with evidence".into(), "with evidence".into()],
-        (true, Change::Interval { value, .. } | Change::Exact { value }) => {
+        (_, true, _) if answer.seconds() < 1.0 => ["with evidence".into(), "with evidence".into()],
+        (_, true, Change::Interval { value, .. } | Change::Exact { value }) => {
             let speed = value / answer.seconds().max(1e-9);
             let speed = format::bytes(speed, 2, Rounding::Nearest);
             [format!("{speed}/s, with evidence"), format!("{speed}/s")]
         }
-        (true, _) => ["with evidence".into(), "with evidence".into()],
-        (false, Change::Unknown) => ["not known".into(), "not known".into()],
-        (false, _) => ["no evidence of growth".into(), "no evidence".into()],
+        (_, true, _) => ["with evidence".into(), "with evidence".into()],
+        (_, false, Change::Unknown) => ["not known".into(), "not known".into()],
+        (_, false, _) => ["no evidence of growth".into(), "no evidence".into()],
     };
     let forms = vec![
         format!("{figure} {}{over}: {why}", since(200)),
@@ -384,22 +384,30 @@ pub fn limit_of(limit: &Reached) -> Vec<String> {
     forms
 }
 
-fn reaches(app: &App, answer: &Answer, limits: &[Reached]) -> Said {
-    let of = |forms: &[&str]| forms.iter().map(|&form| form.to_owned()).collect();
-    let forms = match limits.first() {
-        _ if !answer.total.grew => {
-            of(&["– no forecast without evidence of growth", "– no evidence of growth", "–"])
+/// Why there is no forecast, the longest first.
+#[must_use]
+pub const fn no_forecast(why: NoForecast) -> [&'static str; 3] {
+    match why {
+        NoForecast::NoEvidence => {
+            ["– no forecast without evidence of growth", "– no evidence of growth", "–"]
         }
-        _ if answer.seconds() < LEAST_SECONDS => {
-            of(&["– no forecast from less than ten seconds of growth", "– not yet", "–"])
+        NoForecast::TooSoon => {
+            ["– no forecast from less than ten seconds of growth", "– not yet", "–"]
         }
-        _ if answer.quiet_ns().is_some() => of(&[
+        NoForecast::Quiet => [
             "– no forecast: there is no evidence that it goes on",
             "– no evidence that it goes on",
             "–",
-        ]),
-        Some(nearest) => limit_of(nearest),
-        None => match app.key_for(Action::Limit) {
+        ],
+    }
+}
+
+fn reaches(app: &App, answer: &Answer, limits: &[Reached]) -> Said {
+    let of = |forms: &[&str]| forms.iter().map(|&form| form.to_owned()).collect();
+    let forms = match (answer.no_forecast(), limits.first()) {
+        (Some(why), _) => of(&no_forecast(why)),
+        (None, Some(nearest)) => limit_of(nearest),
+        (None, None) => match app.key_for(Action::Limit) {
             Some(key) => vec![
                 format!("– no limit is known: {key} sets one"),
                 format!("– {key} sets a limit"),

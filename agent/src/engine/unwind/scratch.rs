@@ -48,7 +48,7 @@ pub fn run<T: Copy>(initial: T, f: impl Fn() -> T) -> T {
         return f();
     };
     // No handler of the program's may run here: it was promised another stack, with more room.
-    let Some(before) = signals(u64::MAX) else {
+    let Some(undisturbed) = sys::Undisturbed::begin() else {
         taken.store(false, Release);
         return f();
     };
@@ -56,26 +56,9 @@ pub fn run<T: Copy>(initial: T, f: impl Fn() -> T) -> T {
     // SAFETY: the stack is ours while `taken` is set, its end is aligned to 16
     // bytes, and `job` outlives the call, which returns here as any call does.
     unsafe { on_stack((&raw mut job).cast(), work::<T>, base + BYTES) };
-    signals(before);
+    drop(undisturbed);
     taken.store(false, Release);
     job.result
-}
-
-/// Blocks these signals and no others, and says which were blocked; `None` where the system
-/// refuses.
-fn signals(blocked: u64) -> Option<u64> {
-    let mut before = 0_u64;
-    // SAFETY: two sets of the eight bytes that are said.
-    let asked = unsafe {
-        libc::syscall(
-            libc::SYS_rt_sigprocmask,
-            libc::SIG_SETMASK,
-            &raw const blocked,
-            &raw mut before,
-            size_of::<u64>(),
-        )
-    };
-    (asked == 0).then_some(before)
 }
 
 /// Where a stack lies that the caller has taken.

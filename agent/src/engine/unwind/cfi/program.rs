@@ -6,6 +6,7 @@
 //! tables are in another segment then, which the program's own headers tell.
 
 use super::Found;
+use crate::engine::sys::program_headers;
 use libc::Elf64_Phdr;
 
 use crate::engine::sync::{
@@ -25,7 +26,7 @@ shared! {
 
 /// Looks at the program's headers.
 pub fn prime() {
-    let (all, bias) = headers();
+    let (all, bias) = program_headers();
     let Some((start, end)) = segment(all, bias) else { return };
     START.store(start, Relaxed);
     // Partner: the Acquire in `end_of`.
@@ -45,7 +46,7 @@ pub fn is_static() -> bool {
 ///
 /// `found` can be written.
 pub unsafe extern "C" fn find(pc: usize, found: *mut Found) -> i32 {
-    let (all, bias) = headers();
+    let (all, bias) = program_headers();
     let within = |h: &&Elf64_Phdr| {
         let start = (h.p_vaddr as usize).wrapping_add(bias);
         let code = h.p_type == libc::PT_LOAD && h.p_flags & EXECUTABLE != 0;
@@ -65,28 +66,6 @@ pub unsafe extern "C" fn find(pc: usize, found: *mut Found) -> i32 {
 pub fn end_of(at: usize) -> Option<usize> {
     let end = END.load(Acquire);
     (START.load(Relaxed)..end).contains(&at).then_some(end)
-}
-
-/// The program's headers, and how much is to be added to their addresses. Nothing is
-/// allocated: this is the program's own thread.
-fn headers() -> (&'static [Elf64_Phdr], usize) {
-    // SAFETY: no memory involved.
-    let [at, count, size] = [libc::AT_PHDR, libc::AT_PHNUM, libc::AT_PHENT]
-        .map(|what| unsafe { libc::getauxval(what) } as usize);
-    if at == 0 || size != size_of::<Elf64_Phdr>() {
-        return (&[], 0);
-    }
-    // SAFETY: the kernel says that so many headers lie there; they stay as they are.
-    let all = unsafe { std::slice::from_raw_parts(at as *const Elf64_Phdr, count) };
-    let own = all.iter().find(|h| h.p_type == libc::PT_PHDR);
-    if let Some(own) = own {
-        return (all, at.wrapping_sub(own.p_vaddr as usize));
-    }
-    // Linkers leave it out where there is no loader. The headers stand where the segment with
-    // the beginning of the file has them, behind the file's header.
-    let first = all.iter().find(|h| h.p_type == libc::PT_LOAD && h.p_offset == 0);
-    let behind = size_of::<libc::Elf64_Ehdr>();
-    (all, first.map_or(0, |first| at.wrapping_sub(behind).wrapping_sub(first.p_vaddr as usize)))
 }
 
 /// The segment that the tables lie in.
@@ -129,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_programs_own_are_found() {
-        let (all, bias) = headers();
+        let (all, bias) = program_headers();
         let (start, end) = segment(all, bias).expect("a program has tables");
         prime();
         assert_eq!(end_of(start), Some(end));

@@ -274,6 +274,15 @@ impl Terminal {
         self.master.resize(size(rows, cols)).expect("the terminal can be resized");
     }
 
+    /// Loses what is on the screen, as a terminal does that is small for a moment.
+    pub fn lose(&self) {
+        if let Some(state) = self.shared.lock().as_mut() {
+            let (rows, cols) = state.parser.screen().size();
+            state.parser.screen_mut().set_size(1, 2);
+            state.parser.screen_mut().set_size(rows, cols);
+        }
+    }
+
     /// Waits for the program's end and for the last of what it wrote; its exit code.
     ///
     /// # Panics

@@ -288,6 +288,28 @@ fn any_size_is_survived() {
     assert_eq!(terminal.wait(), 0);
 }
 
+/// A terminal that was small for a moment has lost what did not fit, and by the time its
+/// signal is heard it has the size of the last drawing again.
+#[test]
+fn what_a_terminal_has_lost_is_drawn_again() {
+    let mut demo = demo::start(&[]);
+    demo::warm_up(&mut demo, 4 << 20, 0);
+    let mut terminal = Terminal::viewer(demo.directory(), &[]);
+    row(&terminal, "fill_cache");
+    // So that no row changes any more.
+    terminal.press(" ");
+    terminal.wait_for("PAUSED");
+    terminal.lose();
+    assert!(!terminal.contents().contains("fill_cache"));
+    let pid = i32::try_from(terminal.pid().expect("it runs")).unwrap();
+    // SAFETY: kill reads no memory; the pid is our child's, not yet reaped.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGWINCH) }, 0);
+    row(&terminal, "fill_cache");
+    terminal.wait_for("PAUSED");
+    terminal.press("q");
+    assert_eq!(terminal.wait(), 0);
+}
+
 #[test]
 fn signals_leave_the_terminal_as_it_was() {
     let target = Target::start("fixture-exits", &["0"], &[]);

@@ -178,7 +178,12 @@ impl Loop<'_> {
                 Some(Event::Signal(signal)) => match signal {
                     Signal::Quit(number) => return Ok(Ended::Signal(number)),
                     Signal::TerminalGone => return Ok(Ended::TerminalGone),
-                    Signal::Resize => self.resized(ui)?,
+                    Signal::Resize => {
+                        // Even at the size of the last drawing: the terminal may have had
+                        // another between, and lost what did not fit.
+                        self.screen.wipe()?;
+                        self.resized(ui)?;
+                    }
                     Signal::Suspend => {
                         self.screen.leave()?;
                         suspend::stop();

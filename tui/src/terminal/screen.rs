@@ -62,6 +62,11 @@ impl Screen {
     pub(super) fn return_to(&mut self) -> io::Result<()> {
         leave()?;
         enter()?;
+        self.wipe()
+    }
+
+    /// Forgets what was drawn, so that the next drawing is of all cells.
+    pub(super) fn wipe(&mut self) -> io::Result<()> {
         // Not `clear`: that asks the terminal for its cursor, and the answer
         // would go to the thread that reads keys.
         let size = self.terminal.size()?;

@@ -29,6 +29,8 @@ pub struct Leaks {
     /// What the answer depends on: the filter, from when on growth is counted, and which
     /// callstacks are one callsite, and the order.
     asked: (String, Option<u64>, u64, Sorted<LeakColumn>),
+    /// The answer is without its later part.
+    later_due: bool,
 }
 
 /// The present is made anew so often, in nanoseconds: see [`Session::lately`].
@@ -80,11 +82,18 @@ impl App {
                 && (answer.to_ns..again).contains(&session.now_ns())
                 && answer.covers(&seen)
         };
+        let list = || LeakList::sorted(session, question.when, from, &question.filter, l.order);
         if !paused && asked == l.asked && l.answer.as_ref().is_some_and(fresh) {
+            if std::mem::take(&mut l.later_due)
+                && let Some(answer) = &mut l.answer
+            {
+                answer.later = list().and_then(|list| list.later());
+                self.dirty = true;
+            }
             return;
         }
+        let list = list();
         l.asked = asked;
-        let list = LeakList::sorted(session, question.when, from, &question.filter, l.order);
         let first = l.answer.is_none() && !paused && self.file.is_none();
         let list = if first { list.map(LeakList::without_later) } else { list };
         let answer = list.map(|list| {
@@ -100,10 +109,8 @@ impl App {
             When::Range { .. } => None,
             _ => base.and_then(|(_, name)| name),
         };
-        if first {
-            // The rest comes with the next refresh.
-            l.asked = <_>::default();
-        }
+        // It comes with the next refresh.
+        l.later_due = first;
         if l.answer != answer || l.base != base {
             (l.answer, l.base) = (answer, base);
             self.dirty = true;

@@ -14,7 +14,6 @@ use crate::session::estimate::{change, family, survival::Table};
 use crate::session::figures::{Change, Estimate, Lifetime};
 use crate::session::then::Then;
 use crate::session::then::by::Cut;
-use crate::session::then::since::later_from;
 use crate::session::{Session, estimate};
 use heaptop_protocol::message::Mark;
 use heaptop_protocol::totals::Total;
@@ -311,7 +310,7 @@ impl<'a> LeakList<'a> {
             })
             .collect();
         let range = (from, to);
-        let later = later_from(from, to).filter(|_| when == When::Now);
+        let later = (when == When::Now).then(|| session.later_part(from, to, &cut)).flatten();
         let later = later.map(|later| (later, cut));
         Some(Self { session, then, generations, older_than_ns, range, by, entries, later })
     }
@@ -365,7 +364,7 @@ impl<'a> LeakList<'a> {
         let part = sorted::part(&mut entries, &range, |a, b| self.compare(a, b));
         let picked: Vec<u32> = part.iter().map(|entry| entry.group).collect();
         // In one order, whatever is shown: sums of floats differ by their order.
-        let all: Vec<u32> = self.entries.iter().map(|entry| entry.group).collect();
+        let all = self.groups();
         let ages = self.then.old_ages(self.session, self.range.1 - self.older_than_ns, &picked);
         let ends: Vec<u64> = self.generations.iter().skip(1).map(|g| g.from_ns).collect();
         let sets = picked.chunks(1).chain([&all[..]]);
@@ -394,20 +393,26 @@ impl<'a> LeakList<'a> {
             from_ns: self.range.0,
             to_ns: self.range.1,
             older_than_ns: self.older_than_ns,
-            later: self.later(&all),
+            later: self.later(),
         }
     }
 
-    fn later(&self, groups: &[u32]) -> Option<Later> {
+    fn groups(&self) -> Vec<u32> {
+        self.entries.iter().map(|entry| entry.group).collect()
+    }
+
+    /// What all of them together did in the later part until now.
+    #[must_use]
+    pub fn later(&self) -> Option<Later> {
         let (from_ns, cut) = self.later.as_ref()?;
-        let ([gained, lost], sight) = self.session.grown_since(*from_ns, cut, groups)?;
+        let ([gained, lost], sight) = self.session.grown_since(*from_ns, cut, &self.groups())?;
         let grew = family::grew([(&gained, &lost)].into_iter(), sight.both())[0];
         let growth = change::growth(&gained, &lost, sight);
         Some(Later { from_ns: *from_ns, growth, grew })
     }
 
     /// The same without what is made of the later part: when it is asked for the first time
-    /// all else has to be made.
+    /// all else has to be made, and [`Self::later`] is for afterwards.
     #[must_use]
     pub fn without_later(self) -> Self {
         Self { later: None, ..self }

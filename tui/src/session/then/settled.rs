@@ -33,7 +33,7 @@ const SPACING: usize = 8;
 /// Lives that a look ahead goes through, whatever for, beside those that have come since the
 /// last: these it goes through for each of what it is for, so that it never falls behind,
 const AHEAD: usize = 1 << 11;
-const PURPOSES: usize = 8;
+const PURPOSES: usize = 12;
 /// One that is added up by callstack takes as long as so many others: each touches memory that
 /// the one before has not.
 const DEAR: usize = 4;
@@ -214,8 +214,11 @@ impl Session {
         let mut settled = self.then.settled.borrow_mut();
         for by in [By::Size, By::Thread, By::Group] {
             let cut = Cut::from(by);
-            let most = if by == By::Group { left / DEAR } else { left };
-            left = settled.of(&cut).go_on(self, &bounds, &cut, most);
+            let each = if by == By::Group { DEAR } else { 1 };
+            let most = left / each;
+            left -= (most - settled.of(&cut).go_on(self, &bounds, &cut, most)) * each;
         }
+        drop(settled);
+        self.look_ahead_at_later_parts(left);
     }
 }

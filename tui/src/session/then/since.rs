@@ -16,18 +16,24 @@ use crate::session::estimate::GrowthSight;
 use crate::session::lives::{End, Place};
 use heaptop_protocol::totals::Total;
 
-/// So many moments are remembered: that of the screen and where its later part begins, that of
-/// details over it, and when heaptop came.
-const KEPT: usize = 5;
+/// So many moments are remembered: that of the screen and where its later part begins and began
+/// before, that of details over it, and when heaptop came.
+const KEPT: usize = 6;
+/// Lives over that an answer goes through without anybody noticing.
+const A_FEW: usize = 1 << 14;
 
 /// Where the later part of a time begins, in nanoseconds: between a quarter and the middle of
 /// it, and at the same moment until the time has doubled. What is made of it is so kept up.
-#[must_use]
-pub const fn later_from(from_ns: u64, to_ns: u64) -> Option<u64> {
+const fn later_from(from_ns: u64, to_ns: u64) -> Option<u64> {
     match to_ns.saturating_sub(from_ns).checked_ilog2() {
         None | Some(0) => None,
         Some(power) => Some(from_ns + (1 << power) / 2),
     }
+}
+
+/// What is looked ahead at.
+fn group() -> Cut {
+    By::Group.into()
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,34 +55,68 @@ struct Over {
 
 /// Of the last moments that were asked about.
 #[derive(Debug, Default)]
-pub struct Kept(Vec<Over>);
+pub struct Kept {
+    over: Vec<Over>,
+    /// The moment whose later part was asked for last.
+    later_since_ns: Option<u64>,
+}
 
 impl Kept {
     /// Of lives that are over, by class.
     pub(super) fn grown(&mut self, session: &Session, bounds: &Bounds, cut: &Cut) -> &[Grown] {
         self.go_on(session, bounds, cut, usize::MAX);
-        &self.0[0].grown
+        &self.over[0].grown
+    }
+
+    /// How many lives have not been gone through for it.
+    fn behind(&self, session: &Session, key: &Key) -> usize {
+        let over = self.over.iter().find(|over| over.key == *key);
+        let until = over.map_or_else(Place::default, |over| over.until);
+        session.lives.behind(until.chunk).saturating_sub(until.life)
     }
 
     /// Goes on, over so many lives at most, and puts it first. How many are left.
     fn go_on(&mut self, session: &Session, bounds: &Bounds, cut: &Cut, most: usize) -> usize {
         let key = Key::of(session, bounds, cut);
-        let mut over = match self.0.iter().position(|over| over.key == key) {
-            Some(at) => self.0.remove(at),
+        let mut over = match self.over.iter().position(|over| over.key == key) {
+            Some(at) => self.over.remove(at),
             None => Over { key: key.clone(), until: Place::default(), grown: Vec::new() },
         };
-        self.0.retain(|over| over.key.rewritten == key.rewritten);
-        self.0.truncate(KEPT - 1);
+        self.over.retain(|over| over.key.rewritten == key.rewritten);
+        self.over.truncate(KEPT - 1);
         // Whoever is over stays what it is.
         let left = over.go_on(session, &Classes::of(session, cut, &bounds.settled()), most);
-        self.0.insert(0, over);
+        self.over.insert(0, over);
         left
+    }
+
+    /// Goes on with moments that there is room for. How many of `most` are left.
+    fn look_ahead(
+        &mut self,
+        session: &Session,
+        moments: impl Iterator<Item = u64>,
+        to_ns: u64,
+        most: usize,
+    ) -> usize {
+        let mut left = most;
+        for from_ns in moments {
+            let bounds = Bounds::new(session, When::Range { from_ns, to_ns });
+            if left > 0 && self.has_room_for(&Key::of(session, &bounds, &group())) {
+                left = self.go_on(session, &bounds, &group(), left);
+            }
+        }
+        left
+    }
+
+    /// Moments whose later part is looked ahead at: when heaptop came, and of the last answer.
+    fn asked(&self, came_ns: u64) -> [Option<u64>; 2] {
+        [Some(came_ns), self.later_since_ns.filter(|&asked_ns| asked_ns != came_ns)]
     }
 
     /// Whether one is kept already, or there is room for it beside those that were asked for.
     fn has_room_for(&self, key: &Key) -> bool {
-        let others = self.0.iter().filter(|over| over.key.rewritten == key.rewritten);
-        self.0.iter().any(|over| over.key == *key) || others.count() < KEPT - 1
+        let others = self.over.iter().filter(|over| over.key.rewritten == key.rewritten);
+        self.over.iter().any(|over| over.key == *key) || others.count() < KEPT - 1
     }
 }
 
@@ -93,23 +133,43 @@ impl Key {
 
 impl Session {
     /// Goes through some lives ahead of their being asked for: growth of callsites since
-    /// heaptop came, and in the later part of that time. How many are left.
+    /// heaptop came, and in what its later part is as yet. How many are left.
     pub(super) fn look_ahead_at_growth(&self, most: usize) -> usize {
         let Some((from_ns, to_ns)) = self.span() else { return most };
-        let cut = Cut::from(By::Group);
         let mut kept = self.then.since.borrow_mut();
-        let mut left = most;
-        for from_ns in [Some(from_ns), later_from(from_ns, to_ns)].into_iter().flatten() {
-            let bounds = Bounds::new(self, When::Range { from_ns, to_ns });
-            if left > 0 && kept.has_room_for(&Key::of(self, &bounds, &cut)) {
-                left = kept.go_on(self, &bounds, &cut, left);
-            }
-        }
-        left
+        let parts = kept.asked(from_ns).map(|from_ns| self.part(&kept, from_ns?, to_ns, &group()));
+        let moments = std::iter::once(from_ns).chain(parts.into_iter().flatten());
+        kept.look_ahead(self, moments, to_ns, most)
     }
-}
 
-impl Session {
+    /// The same in what the later part will be.
+    pub(super) fn look_ahead_at_later_parts(&self, most: usize) -> usize {
+        let Some((from_ns, to_ns)) = self.span() else { return most };
+        let mut kept = self.then.since.borrow_mut();
+        let parts = kept.asked(from_ns).map(|from_ns| later_from(from_ns?, to_ns));
+        kept.look_ahead(self, parts.into_iter().flatten(), to_ns, most)
+    }
+
+    /// Where the later part of the time from a moment until now begins, in nanoseconds since
+    /// the agent's start: between a quarter and the middle of it. When that moves, and lives
+    /// have yet to be gone through for it, it is for a while what it was, an eighth of the
+    /// time or more.
+    pub(crate) fn later_part(&self, from_ns: u64, to_ns: u64, cut: &Cut) -> Option<u64> {
+        let mut kept = self.then.since.borrow_mut();
+        kept.later_since_ns = Some(from_ns);
+        self.part(&kept, from_ns, to_ns, cut)
+    }
+
+    fn part(&self, kept: &Kept, from_ns: u64, to_ns: u64, cut: &Cut) -> Option<u64> {
+        let newest = later_from(from_ns, to_ns)?;
+        let before = from_ns + (newest - from_ns) / 2;
+        let keeps_up = |begins_ns| {
+            let when = When::Range { from_ns: begins_ns, to_ns };
+            kept.behind(self, &Key::of(self, &Bounds::new(self, when), cut)) <= A_FEW
+        };
+        Some(if !keeps_up(newest) && keeps_up(before) { before } else { newest })
+    }
+
     /// What these callsites together gained and lost from a moment on until now, in nanoseconds
     /// since the agent's start; `None` where it is not known.
     #[must_use]

@@ -190,3 +190,34 @@ fn lives_of_a_callsite_go_on() {
         }
     }
 }
+
+/// The later part of a time moves when the time has doubled, but not before lives have been
+/// gone through for it, where something is known of the one before.
+#[test]
+fn the_later_part_moves_when_lives_have_been_gone_through() {
+    let mut f = Fixture::new(1);
+    let stack = f.stack(&["main", "churns"]);
+    for _ in 0..2 << 14 {
+        let id = f.alloc(stack, 10);
+        f.free(id);
+    }
+    f.report();
+    let cut = By::Group.into();
+    let (since, _) = f.session.span().unwrap();
+    let part = |f: &Fixture| {
+        let begins = f.session.later_part(since, f.session.now_ns(), &cut).unwrap();
+        // As an answer does with it.
+        assert!(f.session.grown_since(begins, &cut, &[0]).is_some());
+        begins - since
+    };
+    f.pass(100.0);
+    let first = part(&f);
+    let length = |f: &Fixture| f.session.now_ns() - since;
+    assert!((length(&f) / 4..=length(&f) / 2).contains(&first), "nothing is known of another");
+    f.pass(first as f64 * 4.0 / 1e9 - 100.0);
+    assert_eq!(part(&f), first, "its time has doubled");
+    f.session.look_ahead_at_later_parts(1 << 12);
+    assert_eq!(part(&f), first, "most of its lives are left");
+    f.session.look_ahead_at_later_parts(2 << 14);
+    assert_eq!(part(&f), first * 2);
+}

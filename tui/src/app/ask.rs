@@ -5,8 +5,8 @@ use super::summary::{Live, Summary};
 use super::{App, Callers, Screen, tree};
 use crate::export;
 use crate::query::{self, Callsites, Column, NodeKey};
-use crate::session::Session;
 use crate::session::estimate::precision::Finer;
+use crate::session::{Connection, Session};
 use crate::view;
 use crate::view::format::{self, Rounding};
 
@@ -39,8 +39,9 @@ impl App {
         }
         let live = Live::of(session);
         if live != self.live {
-            // All viewers are told of a mark, and nobody of those before he came.
-            if let Some((label, minutes)) = live.news_after(&self.live)
+            // All viewers are told of a mark. Those before heaptop came are no news.
+            let since = session.hello().map_or(0, |hello| hello.uptime_ns);
+            if let Some((label, minutes)) = live.news_after(&self.live, since)
                 && label != query::AUTOMATIC
                 && (self.awaited_mark(label) || live.trouble(None).is_none())
             {
@@ -228,6 +229,8 @@ impl App {
         if self.paused && same {
             return;
         }
+        // Nothing more comes of what is over.
+        let key = key.filter(|_| *session.connection() == Connection::Connected);
         let hint = key.and_then(|key| Some((key, hint(&query::finer(session, key)?, session)?)));
         self.dirty |= hint != self.hint;
         self.hint = hint;

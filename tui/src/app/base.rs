@@ -5,7 +5,7 @@ use super::{App, Screen};
 use crate::export;
 use crate::query::{self, Column, Metric, When};
 use crate::session::Session;
-use crate::view::{self, format};
+use crate::view::{self, format, text};
 
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,7 +56,26 @@ impl GrowthBase {
     }
 }
 
+/// What growth is counted from where a range is chosen.
+pub const IN_THE_RANGE: &str = "in the range";
+
 impl App {
+    /// What happened when that began of which anything is known.
+    #[must_use]
+    pub const fn came(&self) -> &'static str {
+        if self.file.is_some() { "the recording began" } else { "heaptop came" }
+    }
+
+    /// What growth is counted from, in so many columns where a mark has a long name.
+    #[must_use]
+    pub fn grown_since(&self, mark: Option<&str>, columns: usize) -> String {
+        match mark {
+            _ if matches!(self.question.when, When::Range { .. }) => IN_THE_RANGE.to_owned(),
+            Some(mark) => format!("since “{}”", text::keep_start(&text::clean(mark), columns)),
+            None => format!("since {}", self.came()),
+        }
+    }
+
     /// Counts growth from another mark.
     pub(super) fn next_growth_base(&mut self, session: &Session) {
         self.growth_base = self.growth_base.next(session);
@@ -71,11 +90,14 @@ impl App {
         let ago = session.now_ns().saturating_sub(at);
         let ago = format::duration(ago as f64, 2, format::Rounding::Nearest);
         let said = match name {
+            _ if matches!(self.question.when, When::Range { .. }) => {
+                "growth is counted over the range that is chosen".to_owned()
+            }
             Some(name) => format!("growth is counted from “{name}” on, {ago} ago"),
             None if self.file.is_some() => {
-                "growth is counted from the beginning of the recording on".to_owned()
+                format!("growth is counted from when {} on", self.came())
             }
-            None => format!("growth is counted from when heaptop came, {ago} ago"),
+            None => format!("growth is counted from when {}, {ago} ago", self.came()),
         };
         // What frames grew by is in use, whatever their widths count.
         self.say(match self.screen() {

@@ -184,6 +184,7 @@ mod tests {
     use crate::app::testing::{press, refresh, started};
     use crate::session::Input;
     use crate::session::fixture::Fixture;
+    use heaptop_protocol::event::Moment;
     use heaptop_protocol::message::Mark;
 
     fn interval(bytes: u64) -> Effect {
@@ -247,6 +248,24 @@ mod tests {
         press(&mut app, &f.session, "j");
         refresh(&mut app, &f);
         assert_eq!(app.note(), None, "once");
+    }
+
+    #[test]
+    fn a_mark_from_before_heaptop_came_is_no_news_and_is_logged_as_of_then() {
+        let mut f = Fixture::unattached(64 << 10);
+        f.pass(600.0);
+        f.attach();
+        let mut app = started(&f);
+        let before = f.session.hello().unwrap().uptime_ns;
+        assert!(before > 599_000_000_000);
+        let at = Moment { time_ns: 37_000_000_000, clock: 0, seq: 1 };
+        f.say(Mark { at, label: "old".into() });
+        refresh(&mut app, &f);
+        assert_eq!(app.note(), None);
+        let at =
+            |part: &str| f.session.log().lines().find(|l| l.text.contains(part)).unwrap().at_ns;
+        assert_eq!(at("mark “old”"), 37_000_000_000);
+        assert_eq!([at("connected"), at("agent 0.1.0")], [before, before]);
     }
 
     #[test]

@@ -110,6 +110,11 @@ impl App {
             self.say("it is being written: a moment".into());
             return Vec::new();
         }
+        // No other path helps.
+        if let Err(why) = menu.shown.check(format) {
+            self.say(why);
+            return Vec::new();
+        }
         menu.writing = Some(number);
         let (shown, to) = (menu.shown.clone(), menu.to.clone());
         self.exports = number;

@@ -5,7 +5,7 @@
 //! numbers move; what was put together stands last.
 
 use super::App;
-use super::base::GrowthBase;
+use super::base::{GrowthBase, IN_THE_RANGE};
 use super::keys::Action;
 use super::screens::Screen;
 use crate::query::{
@@ -401,8 +401,9 @@ impl App {
         }
         (f.gained, self.metric) = (true, Metric::InUseBytes);
         let base = base.and_then(|(_, name)| name);
-        let base = base.map_or_else(|| "heaptop came".into(), |name| format!("“{name}”"));
-        self.say(format!("counting what was born since {base} and lives, in bytes"));
+        let since = self.grown_since(base.as_deref(), usize::MAX);
+        let alive = if since == IN_THE_RANGE { "alive at its end" } else { "alive" };
+        self.say(format!("counting bytes gained: born {since} and {alive}"));
         self.ask(session);
         true
     }

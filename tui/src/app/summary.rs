@@ -233,11 +233,12 @@ impl Live {
         }
     }
 
-    /// A mark that came since `before`: its name, and minutes from the agent's start.
+    /// A mark that came since `before` and is not older than `since_ns` from the agent's
+    /// start: its name, and minutes from that start.
     #[must_use]
-    pub fn news_after(&self, before: &Self) -> Option<(&str, u64)> {
+    pub fn news_after(&self, before: &Self, since_ns: u64) -> Option<(&str, u64)> {
         let (time_ns, label) = self.mark.as_ref().filter(|_| self.mark != before.mark)?;
-        Some((label, time_ns / MINUTE_NS))
+        (*time_ns >= since_ns).then_some((label, time_ns / MINUTE_NS))
     }
 
     /// Events known to be lost, of all kinds.

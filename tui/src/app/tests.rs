@@ -403,7 +403,10 @@ fn pasted_text_is_bounded_and_clean() {
     app.update(Message::Paste(format!("a\n\x1b{}", "b".repeat(10_000))), &f.session);
     app.update(Message::Paste("c".repeat(10_000)), &f.session);
     let filter = &app.question().filter;
-    assert!(filter.starts_with("abb") && filter.chars().count() <= 200, "{}", filter.len());
+    assert!(filter.starts_with("a bb") && filter.chars().count() <= 200, "{}", filter.len());
+    press(&mut app, &f.session, &[KeyCode::Esc, c('/')]);
+    app.update(Message::Paste("left\r\nsize<1\tdepth>2\n".into()), &f.session);
+    assert_eq!(app.prompt().unwrap().1, "left size<1 depth>2", "words stay apart");
 }
 
 #[test]

@@ -150,7 +150,10 @@ impl App {
         let Some(prompt) = &mut self.prompt else { return };
         let room = prompt.kind.longest();
         let room = room.saturating_sub(prompt.input.value().chars().count());
-        for c in pasted.chars().filter(|c| !c.is_control()).take(room) {
+        // Lines and columns stay apart; what follows the last one of them is nothing.
+        let blank = |c: char| if c.is_whitespace() { ' ' } else { c };
+        let pasted = pasted.trim_end_matches(['\n', '\r']).replace("\r\n", "\n");
+        for c in pasted.chars().map(blank).filter(|c| !c.is_control()).take(room) {
             prompt.input.handle(InputRequest::InsertChar(c));
         }
         self.filter_typed(session);

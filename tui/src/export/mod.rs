@@ -138,7 +138,7 @@ impl Request {
     /// The picture's heading.
     #[must_use]
     pub fn title(&self) -> String {
-        let counted = if self.gained { "growth, bytes" } else { metric(self.metric) };
+        let counted = if self.gained { "growth: bytes gained" } else { metric(self.metric) };
         let mut title = format!("{} · pid {} · {counted}", self.target, self.pid);
         for label in &self.focus {
             let _ = write!(title, " · through {}", label.function);

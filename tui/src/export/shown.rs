@@ -92,6 +92,16 @@ impl Shown {
         format!("{}-{what}-{n}.{}", self.request.stem(), format.extension())
     }
 
+    /// A sentence, where there is nothing of it to be written anywhere.
+    pub fn check(&self, format: Format) -> Result<(), String> {
+        match format {
+            Format::Svg | Format::Folded => {
+                super::svg::check(&self.request.stacks).map_err(|why| why.to_string())
+            }
+            Format::Ctf | Format::Text | Format::Csv | Format::Json => Ok(()),
+        }
+    }
+
     /// The file's content, or a sentence.
     pub fn bytes(&self, format: Format) -> Result<Vec<u8>, String> {
         let stacks = |made: Result<_, super::ExportError>| made.map_err(|e| e.to_string());

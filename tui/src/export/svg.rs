@@ -141,10 +141,26 @@ fn compared(
 }
 
 /// Names and weights of the callstacks that weigh something.
+/// Those that have a width.
+fn wide(stacks: &[(Vec<Label>, f64)]) -> impl Iterator<Item = &(Vec<Label>, f64)> {
+    let wide = |weight: f64| weight.is_finite() && weight > 0.0;
+    stacks.iter().filter(move |(labels, weight)| !labels.is_empty() && wide(*weight))
+}
+
+/// Whether there is a picture of them: none of less than half a byte.
+pub fn check(stacks: &[(Vec<Label>, f64)]) -> Result<(), ExportError> {
+    let total: f64 = wide(stacks).map(|(_, weight)| weight).sum();
+    if total < 0.5 {
+        return Err(ExportError::Empty);
+    }
+    if total > LARGEST_TOTAL {
+        return Err(ExportError::TooLarge);
+    }
+    Ok(())
+}
+
 fn named(stacks: &[(Vec<Label>, f64)]) -> Vec<(Vec<String>, f64)> {
-    stacks
-        .iter()
-        .filter(|(labels, weight)| !labels.is_empty() && weight.is_finite() && *weight > 0.0)
+    wide(stacks)
         .map(|(labels, weight)| (labels.iter().map(frame_name).collect(), *weight))
         .collect()
 }
@@ -154,14 +170,8 @@ pub fn folded(
     stacks: &[(Vec<Label>, f64)],
     most_frames: usize,
 ) -> Result<Vec<String>, ExportError> {
+    check(stacks)?;
     let mut named = named(stacks);
-    let total: f64 = named.iter().map(|(_, weight)| weight).sum();
-    if total < 0.5 {
-        return Err(ExportError::Empty);
-    }
-    if total > LARGEST_TOTAL {
-        return Err(ExportError::TooLarge);
-    }
     prune::prune(&mut named, most_frames, prune::SMALLEST_SHARE);
     named.sort_by(|a, b| Reverse(&a.0).cmp(&Reverse(&b.0)));
     let mut lines = Vec::with_capacity(named.len());

@@ -2,6 +2,7 @@
 
 use super::Leaks;
 use crate::session::estimate::forecast::{Forecast, forecast};
+use crate::session::figures::Change;
 use crate::system::Memory;
 
 /// Which limit growth comes to.
@@ -42,6 +43,17 @@ pub struct Reached {
     pub most: u64,
     /// `None` without evidence of growth that goes on.
     pub forecast: Option<Forecast>,
+    /// The pace that it is by.
+    pub pace: Option<Pace>,
+}
+
+/// How fast all grew, and in which time until the moment that is asked about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pace {
+    /// Bytes a second.
+    pub bytes_per_s: f64,
+    /// Nanoseconds.
+    pub last_ns: u64,
 }
 
 /// What limits the growth of all, the nearest first: `set`, bytes in use, where that is a
@@ -71,11 +83,18 @@ pub fn limits(leaks: &Leaks, set: Option<u64>, system: Option<Memory>) -> Vec<Re
         Some(later) => (later.growth, later.from_ns),
         None => (leaks.total.growth, leaks.from_ns),
     };
-    let over = leaks.to_ns.saturating_sub(from_ns) as f64 / 1e9;
+    let last_ns = leaks.to_ns.saturating_sub(from_ns);
+    let over = last_ns as f64 / 1e9;
     let told = leaks.no_forecast().is_none();
+    let growth_of_pace = match growth {
+        Change::Exact { value } | Change::Interval { value, .. } => Some(value),
+        _ => None,
+    };
+    let pace = growth_of_pace.filter(|_| last_ns > 0);
+    let pace = pace.map(|bytes| Pace { bytes_per_s: bytes / over, last_ns });
     let of = |(bound, most, left)| {
         let forecast = if told { forecast(growth, over, left) } else { None };
-        Reached { bound, most, forecast }
+        Reached { bound, most, forecast, pace: pace.filter(|_| forecast.is_some()) }
     };
     found.into_iter().map(of).collect()
 }

@@ -35,7 +35,7 @@ pub use leaks::{
     AUTOMATIC, Generation, LeakColumn, LeakFigures, LeakList, LeakRow, Leaks, MOST_GENERATIONS,
     NoForecast, last_mark,
 };
-pub use limits::{Bound, Reached, limits};
+pub use limits::{Bound, Pace, Reached, limits};
 pub use old::{Old, OldRow, old};
 pub use promotion::{
     Promotion, PromotionColumn, PromotionList, PromotionRow, Promotions, promotion,

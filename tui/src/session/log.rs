@@ -93,6 +93,13 @@ impl Log {
         self.next += 1;
     }
 
+    /// How old the target is, which nobody knew of what was said just before.
+    fn came_at(&mut self, uptime_ns: u64) {
+        for line in self.lines.iter_mut().rev().take_while(|line| line.at_ns == 0) {
+            line.at_ns = uptime_ns;
+        }
+    }
+
     /// Losses so far, as told at `at_ns`.
     fn lost(&mut self, now: Losses, at_ns: u64) {
         if now == self.told {
@@ -159,6 +166,7 @@ impl Session {
     pub(super) fn log_greeting(&mut self) {
         self.log.greeted();
         let Some(hello) = &self.hello else { return };
+        self.log.came_at(hello.uptime_ns);
         let text = format!(
             "{} (pid {}), agent {}, nursery of {}, callstacks of {} frames at most",
             hello.name,
@@ -199,7 +207,9 @@ impl Session {
     }
 
     pub(super) fn say(&mut self, kind: Kind, text: String) {
-        self.log.add(self.now_ns, kind, text);
+        // Before the first of its messages a target is as old as it said.
+        let greeted_ns = self.hello.as_ref().map_or(0, |hello| hello.uptime_ns);
+        self.log.add(self.now_ns.max(greeted_ns), kind, text);
     }
 }
 

@@ -343,7 +343,8 @@ impl Session {
                 if self.marks.len() >= MOST_NOTICES {
                     self.marks.remove(0);
                 }
-                self.say(log::Kind::Moment, format!("mark “{label}”"));
+                // Some are older than this viewer.
+                self.log.add(mark.at.time_ns, log::Kind::Moment, format!("mark “{label}”"));
                 self.marks.push(Mark { label, ..mark });
             }
             FromAgent::Phase(phase) => self.phase_is(&phase),

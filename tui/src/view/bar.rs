@@ -92,8 +92,9 @@ fn held(app: &App, area: Rect, frame: &mut Frame) {
             line.push_span(trees.dim());
         }
         let of_blocks = parsed.is_some_and(|filter| filter.is_of_blocks());
-        let since = "  of single blocks: what was over before heaptop came is in no figure";
-        if !app.choosing() && of_blocks && line.width() + text::width(since) < width {
+        let came = app.came();
+        let since = format!("  of single blocks: what was over before {came} is in no figure");
+        if !app.choosing() && of_blocks && line.width() + text::width(&since) < width {
             line.push_span(since.dim());
         }
     }

@@ -99,13 +99,9 @@ fn crumbs(app: &App, flame: &Flame, area: Rect, frame: &mut Frame) {
         right += "growth in bytes in use · ";
     }
     if flame.compared || flame.gained {
-        let _ = match &flame.base {
-            Some(mark) => write!(right, "since “{}” · ", text::keep_start(&text::clean(mark), 16)),
-            None if app.file().is_some() => write!(right, "since the recording began · "),
-            None => write!(right, "since heaptop came · "),
-        };
+        let _ = write!(right, "{} · ", app.grown_since(flame.base.as_deref(), 16));
     }
-    right += if flame.gained { "growth, bytes" } else { export::metric(app.metric()) };
+    right += if flame.gained { "growth: bytes gained" } else { export::metric(app.metric()) };
     right += " ";
     let right = text::keep_end(&right, width.saturating_sub(8)).into_owned();
     let room = width.saturating_sub(text::width(&right) + 2);

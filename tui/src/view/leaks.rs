@@ -295,12 +295,7 @@ fn ago(ns: u64) -> String {
 
 fn grown(app: &App, leaks: &Leaks, answer: &Answer) -> Said {
     let range = matches!(app.question().when, When::Range { .. });
-    let since = |columns| match &leaks.base {
-        _ if range => "in the range".to_owned(),
-        Some(mark) => format!("since “{}”", text::keep_start(&text::clean(mark), columns)),
-        None if app.file().is_some() => "since the recording began".to_owned(),
-        None => "since heaptop came".to_owned(),
-    };
+    let since = |columns| app.grown_since(leaks.base.as_deref(), columns);
     let over = if range { "," } else { ", over" };
     let over = format!("{over} {}", ago(answer.to_ns.saturating_sub(answer.from_ns)));
     let change = format::change(answer.total.growth);
@@ -368,15 +363,21 @@ pub fn limit_of(limit: &Reached) -> Vec<String> {
         ];
     }
     let [long, short] = time(forecast);
+    let pace = limit.pace.map_or_else(Default::default, |pace| {
+        let speed = format::bytes(pace.bytes_per_s, 2, Rounding::Nearest);
+        format!(" at {speed}/s as in the last {}", ago(pace.last_ns))
+    });
     let mut forms = if of == "in use" {
-        vec![format!("{name}, {most} in use, in {long}")]
+        vec![format!("{name}, {most} in use, in {long}{pace}")]
     } else {
         vec![
-            format!("{name}, {most}, in {long}, if {of} grows as in use does"),
-            format!("{name}, {most}, in {long}, if {of} grows alike"),
+            format!("{name}, {most}, in {long}{pace}, if {of} grows as in use does"),
+            format!("{name}, {most}, in {long}{pace}, if {of} grows alike"),
         ]
     };
     forms.extend([
+        format!("{name} in {long}{pace}"),
+        format!("{name} in {short}{pace}"),
         format!("{name} in {long}"),
         format!("{name} in {short}"),
         format!("limit in {short}"),

@@ -188,4 +188,15 @@ fn growth_of_frames_says_that_it_is_in_use_whatever_is_counted() {
         "{other}"
     );
     assert!(!shown("3D").contains("growth in bytes in use"));
+    let gained = shown("3mmmmmm");
+    assert!(
+        gained.contains("counting bytes gained: born since heaptop came and alive"),
+        "{gained}"
+    );
+    assert!(gained.contains("since heaptop came · growth: bytes gained"), "{gained}");
+    let range = shown("3,,,{...mmmmmm");
+    assert!(range.contains("born in the range and alive at its end"), "{range}");
+    assert!(range.contains("in the range · growth: bytes gained"), "{range}");
+    let compared = shown("3,,,{...D");
+    assert!(compared.contains("growth is counted over the range that is chosen"), "{compared}");
 }

@@ -156,6 +156,9 @@ fn a_thin_row_says_what_a_finer_interval_would_give() {
     f.pass(60.0);
     app.update(Message::Refresh, &f.session);
     assert_eq!(text(&drawn(&app, (80, 24))), before);
+    // Of what is over nothing more comes.
+    f.session.apply(Input::Connection(Connection::Ended("exited".into())));
+    assert!(!screen(&f.session, (80, 24), "G").contains("selected row"), "it is over");
 }
 
 #[test]

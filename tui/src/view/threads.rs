@@ -105,8 +105,9 @@ pub(super) fn draw(app: &App, threads: &Threads, parts: &Parts, frame: &mut Fram
     }
     let since = match app.summary().span {
         Some((from, _)) if app.question().when == When::Now => format!(
-            " allocated and freed since {} after the start, when heaptop came",
-            format::moment(from, u64::MAX)
+            " allocated and freed since {} after the start, when {}",
+            format::moment(from, u64::MAX),
+            app.came()
         ),
         _ => " allocated and freed in the time that is shown".into(),
     };

@@ -58,7 +58,7 @@ pub fn draw(app: &App, timeline: &Timeline, parts: &Parts, frame: &mut Frame) {
     for ((name, values, unit), area) in strips.into_iter().zip(layout.strips) {
         strip(name, values, unit, area, &layout, frame);
     }
-    events(answer, layout.events, frame);
+    events(app, answer, layout.events, frame);
     axis(answer, layout.axis, frame);
     mark_time(app, answer, &layout, frame.buffer_mut());
     legend(app, timeline, answer, layout.legend, frame);
@@ -206,7 +206,7 @@ fn strip(
 }
 
 /// Named moments below the charts: the peak first, then the later marks and phases.
-fn events(answer: &query::Timeline, area: Rect, frame: &mut Frame) {
+fn events(app: &App, answer: &query::Timeline, area: Rect, frame: &mut Frame) {
     if area.is_empty() {
         return;
     }
@@ -215,7 +215,7 @@ fn events(answer: &query::Timeline, area: Rect, frame: &mut Frame) {
         events.push((peak.time_ns, "▲peak".into()));
     }
     if let Some((from, _)) = answer.span.filter(|(from, _)| answer.column(*from) > 0) {
-        events.push((from, "┆heaptop came".into()));
+        events.push((from, format!("┆{}", app.came())));
     }
     let marks = answer.marks.iter().rev();
     events.extend(marks.map(|(ns, label)| (*ns, format!("◆{}", text::clean(label)))));

@@ -138,6 +138,17 @@ fn a_path_that_is_none_is_said_and_stays_to_be_mended() {
     assert!(menu.path().starts_with(&working) && menu.app.prompt().is_none());
 }
 
+/// Another path is no remedy for it.
+#[test]
+fn nothing_is_not_exported() {
+    let mut menu = Menu::open();
+    menu.press("⎋/nobody⏎e");
+    assert_eq!(menu.press("⏎"), []);
+    let said = "there is nothing to export: no sample in this metric, focus and filter";
+    assert_eq!(menu.app.note(), Some(said));
+    assert_eq!(menu.menu().writing, None);
+}
+
 #[test]
 fn what_cannot_be_written_is_not_lost() {
     let mut menu = Menu::open();

@@ -131,6 +131,8 @@ fn a_killed_target_is_told_as_well() {
     demo.wait();
     terminal.wait_for("ENDED");
     assert!(!socket.exists(), "its socket is left");
+    row(&terminal, "fill_cache");
+    assert!(!terminal.contents().contains("(other stacks)"), "nothing is in it");
     terminal.press("q");
     assert_eq!(terminal.wait(), 0);
 }

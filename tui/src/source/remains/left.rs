@@ -230,6 +230,8 @@ impl<'a> Left<'a> {
         let stacks: Vec<StackTotals> = (0..)
             .zip(&self.records)
             .map(|(id, r)| StackTotals { stack: StackId(id), totals: r.totals })
+            // Its record is there from the start, and for most targets nothing is in it.
+            .filter(|s| s.stack != StackId::OTHER || s.totals != Totals::default())
             .collect();
         let mut all = Totals::default();
         for s in &stacks {

@@ -494,13 +494,16 @@ fn the_table_of_a_real_server_names_its_functions() {
 #[test]
 fn a_stopped_target_is_told() {
     let target = exact();
-    let terminal = Terminal::viewer(target.directory(), &[]);
+    let mut terminal = Terminal::viewer(target.directory(), &[]);
     terminal.wait_for("fixture-exact");
     target.signal(libc::SIGSTOP);
     terminal.wait_for("no news for 3 s");
     terminal.wait_for("no news for 4 s");
     target.signal(libc::SIGCONT);
     terminal.until("a screen without it", |now| (!now.contains("no news")).then_some(()));
+    terminal.press("9");
+    let line = terminal.line_with("the target was stopped, or got no time");
+    assert!(line.contains("no news for"), "{line}");
 }
 
 #[test]

@@ -452,6 +452,12 @@ impl App {
         self.hint.as_ref().map(|(_, hint)| hint.as_str())
     }
 
+    /// For how many seconds a connected target has said nothing, once that was told.
+    #[must_use]
+    pub const fn silence(&self) -> Option<u64> {
+        self.silence
+    }
+
     /// What must be read: news until the next key, else trouble, else notices.
     #[must_use]
     pub fn sentence(&self) -> Option<String> {

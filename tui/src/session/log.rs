@@ -163,6 +163,12 @@ impl Session {
         self.say(Kind::Connection, text);
     }
 
+    /// It has said nothing for so many seconds until now.
+    pub fn was_silent(&mut self, seconds: u64) {
+        let why = "the target was stopped, or got no time";
+        self.say(Kind::Connection, format!("no news for {seconds} s: {why}"));
+    }
+
     pub(super) fn log_greeting(&mut self) {
         self.log.greeted();
         let Some(hello) = &self.hello else { return };

@@ -441,7 +441,11 @@ impl Ui for Live {
         // Names are found here, and no news of the target.
         if !matches!(event, SourceEvent::Names(_)) {
             self.silence = Silence::from(Instant::now());
+            let told = self.app.silence();
             self.app.update(Message::Silence(None), &self.session);
+            if let Some(seconds) = told {
+                self.session.was_silent(seconds);
+            }
         }
         self.session.apply(event.into());
     }

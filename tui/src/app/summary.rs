@@ -114,8 +114,7 @@ impl Summary {
             rss_bytes: before.checked_sub(1).and_then(|at| history[at].rss_bytes),
             // What was to come is nothing of that moment's.
             peak: session
-                .peak()
-                .filter(|peak| peak.time_ns <= end_ns)
+                .peak_until(end_ns)
                 .map(|peak| (peak.in_use, Some(peak.time_ns / MINUTE_NS))),
             // Nobody kept those.
             samples_per_second: None,

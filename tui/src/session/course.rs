@@ -36,6 +36,37 @@ struct Former {
     agent_cpu_ns: u64,
 }
 
+/// When births went unseen, as far as that is told from one status to the next.
+#[derive(Debug, Default)]
+struct Unseen {
+    /// Whether any did before the first status.
+    before: bool,
+    /// From when to when. In order of time.
+    stretches: Vec<(u64, u64)>,
+}
+
+impl Unseen {
+    /// Some did between two statuses, and in a moment at least.
+    fn add(&mut self, from_ns: u64, to_ns: u64) {
+        let from_ns = from_ns.min(to_ns.saturating_sub(1));
+        let full = self.stretches.len() >= MOST_CHANGES;
+        match self.stretches.last_mut() {
+            Some((_, to)) if *to >= from_ns || full => *to = to_ns.max(*to),
+            _ => self.stretches.push((from_ns, to_ns)),
+        }
+    }
+
+    /// Whether any did in a stretch of time.
+    fn within(&self, from_ns: u64, to_ns: u64) -> bool {
+        self.stretches.iter().any(|&(from, to)| from < to_ns && from_ns < to)
+    }
+
+    /// Whether any did until a moment.
+    fn until(&self, to_ns: u64) -> bool {
+        self.before || self.within(0, to_ns)
+    }
+}
+
 /// Status over time.
 #[derive(Debug)]
 pub struct Course {
@@ -52,10 +83,10 @@ pub struct Course {
     off_ns: Option<u64>,
     /// What R was until when: in force, and the coarsest of any block. In order of time.
     former_intervals: Vec<(u64, Interval, Interval)>,
-    /// From when to when sampling was off. In order of time.
-    offs: Vec<(u64, u64)>,
-    /// Whether it was before the first status.
-    off_before: bool,
+    /// When sampling was off.
+    off: Unseen,
+    /// When births were lost.
+    lost: Unseen,
     history: Vec<HistoryPoint>,
     peak: Option<(u64, Total)>,
     /// What callstacks had in use then.
@@ -75,8 +106,8 @@ impl Course {
             intervals: VecDeque::new(),
             off_ns: None,
             former_intervals: Vec::new(),
-            offs: Vec::new(),
-            off_before: false,
+            off: Unseen::default(),
+            lost: Unseen::default(),
             history: Vec::new(),
             peak: None,
             peak_table: Vec::new(),
@@ -139,39 +170,44 @@ impl Course {
             }
             self.former_intervals = pairs;
         }
-        let before = self.status.map(|before| (before.at.time_ns, before.sampling));
-        match self.status {
-            None => self.off_before = status.gap,
-            // It was off and on again between the two.
-            Some(Status { at, sampling: Sampling::On, gap: false, .. })
-                if status.gap && status.sampling == Sampling::On =>
-            {
-                self.offs.push((at.time_ns, time_ns));
-            }
-            Some(_) => {}
+        let Some(before) = self.status else {
+            self.off.before = status.gap || status.sampling != Sampling::On;
+            self.lost.before = status.losses.births > 0;
+            return;
+        };
+        let from_ns = before.at.time_ns;
+        let between = before.sampling == Sampling::On && !before.gap && status.gap;
+        // On at both, it was off and on again between the two.
+        if between || before.sampling != Sampling::On || status.sampling != Sampling::On {
+            self.off.add(from_ns, time_ns);
         }
-        if status.sampling != Sampling::On {
-            let from = before.map_or(time_ns, |(from, _)| from);
-            let full = self.offs.len() >= MOST_CHANGES;
-            match self.offs.last_mut() {
-                Some((_, to)) if *to >= from || full => *to = time_ns,
-                _ => self.offs.push((from, time_ns)),
-            }
-        } else if let (Some((_, Sampling::Paused | Sampling::Stopped)), Some((_, to))) =
-            (before, self.offs.last_mut())
-        {
-            *to = time_ns;
+        if status.losses.births > before.losses.births {
+            self.lost.add(from_ns, time_ns);
         }
     }
 
     /// Whether sampling was off for a part of the time.
     pub(super) fn was_off(&self, from_ns: u64, to_ns: u64) -> bool {
-        self.offs.iter().any(|&(from, to)| from < to_ns && from_ns < to)
+        self.off.within(from_ns, to_ns)
     }
 
-    /// Whether sampling was off before anybody watched it.
-    pub(super) const fn was_off_before(&self) -> bool {
-        self.off_before
+    /// How blocks born in a stretch of time were sampled, but for the interval.
+    pub(super) fn sight_between(&self, from_ns: u64, to_ns: u64) -> Sight {
+        let (lost, off) = (self.lost.within(from_ns, to_ns), self.off.within(from_ns, to_ns));
+        Sight { interval: self.coarsest, lost, off }
+    }
+
+    /// How all blocks born until a moment were sampled, but for the interval: what was
+    /// unseen later takes nothing from what was known then.
+    pub(super) fn sight_until(&self, to_ns: u64) -> Sight {
+        match &self.status {
+            Some(status) if to_ns < status.at.time_ns => Sight {
+                interval: self.coarsest,
+                lost: self.lost.until(to_ns),
+                off: self.off.until(to_ns),
+            },
+            _ => self.sight(),
+        }
     }
 
     /// The coarsest R that a block born in a stretch of time may have been sampled with;
@@ -240,8 +276,14 @@ impl Course {
     }
 
     pub(super) fn peak(&self) -> Option<PeakView> {
-        let (time_ns, in_use) = self.peak.as_ref()?;
-        let in_use = estimate::bytes(in_use, self.sight());
+        self.peak_until(u64::MAX)
+    }
+
+    /// The highest moment until another one: where births went unseen by then, another may
+    /// have been higher.
+    pub(super) fn peak_until(&self, to_ns: u64) -> Option<PeakView> {
+        let (time_ns, in_use) = self.peak.as_ref().filter(|(time_ns, _)| *time_ns <= to_ns)?;
+        let in_use = estimate::bytes(in_use, self.sight_until(to_ns));
         Some(PeakView { time_ns: *time_ns, in_use })
     }
 
@@ -250,7 +292,7 @@ impl Course {
     pub fn sight(&self) -> Sight {
         Sight {
             interval: self.coarsest,
-            lost: self.lost(),
+            lost: self.is_lost(),
             off: self.off_ns.is_some() || self.gap(),
         }
     }
@@ -260,14 +302,15 @@ impl Course {
     #[must_use]
     pub fn rate_sight(&self) -> Sight {
         let interval = self.intervals.iter().map(|(_, interval)| *interval).max();
-        Sight { interval, lost: self.lost(), off: false }
+        let from_ns = self.rate_steps.since_ns().unwrap_or(0);
+        Sight { interval, lost: self.lost.within(from_ns, u64::MAX), off: false }
     }
 
     fn gap(&self) -> bool {
         self.status.is_some_and(|status| status.gap)
     }
 
-    fn lost(&self) -> bool {
+    fn is_lost(&self) -> bool {
         self.status.is_some_and(|status| status.losses.births > 0)
     }
 

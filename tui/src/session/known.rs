@@ -158,6 +158,12 @@ impl Session {
         self.course.peak().filter(|_| self.knows_in_use())
     }
 
+    /// The same as of another moment, if it was not later.
+    #[must_use]
+    pub fn peak_until(&self, to_ns: u64) -> Option<PeakView> {
+        self.course.peak_until(to_ns).filter(|_| self.knows_in_use())
+    }
+
     /// The highest moment, as a moment that can be asked about. The agent tells of it more
     /// seldom than of what is in use, which may be above the last that it told.
     #[must_use]

@@ -69,3 +69,56 @@ fn nothing_seen_is_a_bound_only_where_all_was_looked_at() {
         assert_eq!(known(&f), [Estimate::Unknown; 3], "it was paused");
     }
 }
+
+/// What goes unseen later takes nothing from what was known of a moment, or of a range that
+/// was over.
+#[test]
+fn what_goes_unseen_bounds_no_moment_before_it() {
+    let pause = |f: &mut Fixture| f.sampling = Sampling::Paused;
+    let lose = |f: &mut Fixture| f.losses.births += 3;
+    for (name, unsee) in [("a pause", pause as fn(&mut Fixture)), ("lost births", lose)] {
+        let mut f = Fixture::new(4096);
+        let stack = f.stack(&["main", "work"]);
+        let work = |f: &mut Fixture| {
+            for _ in 0..24 {
+                (0..10).for_each(|_| _ = f.alloc(stack, 1000));
+                f.pass(0.5);
+            }
+        };
+        work(&mut f);
+        let before = f.time_ns;
+        let start = f.session.span().unwrap().0;
+        let question = |when| Question { when, ..Question::default() };
+        let of = |f: &Fixture, when| estimates(&callsites(&f.session, &question(when)));
+        let growth = |f: &Fixture, when| callsites(&f.session, &question(when)).total.growth;
+        let range = |from_ns, to_ns| When::Range { from_ns, to_ns };
+        let moments = [When::At(before), range(start, before), range(start + 5, before - 5)];
+        let known = moments.map(|when| (of(&f, when), growth(&f, when)));
+        let peak = f.session.peak();
+        let bounded = |e: &Estimate| matches!(e, Estimate::AtLeast { .. } | Estimate::Unknown);
+        assert!(!known.iter().flat_map(|(sums, _)| sums).any(bounded), "{known:?}");
+
+        unsee(&mut f);
+        f.pass(1.0);
+        f.sampling = Sampling::On;
+        f.pass(1.0);
+        let after = f.time_ns;
+        work(&mut f);
+        assert_eq!(moments.map(|when| (of(&f, when), growth(&f, when))), known, "{name}");
+        let now = f.time_ns;
+        let table = |when| callsites(&f.session, &question(when)).total;
+        for when in [When::Now, When::At(now), range(start, now), range(before, after)] {
+            assert!(bounded(&table(when).in_use_bytes), "{name}, {when:?}");
+            assert!(bounded(&table(when).allocated_bytes), "{name}, {when:?}");
+        }
+        // What was born after it was seen, and who lives may have been born in it.
+        let later = table(range(after, now));
+        assert!(bounded(&later.in_use_bytes), "{name}");
+        assert!(matches!(later.allocated_bytes, Estimate::Interval { .. }), "{name}: {later:?}");
+        assert!(matches!(later.allocated_rate, Estimate::Interval { .. }), "{name}: {later:?}");
+        assert!(bounded(&f.session.in_use()) && bounded(&f.session.peak().unwrap().in_use));
+        assert_ne!(f.session.peak(), peak);
+        let until = |to_ns| f.session.peak_until(to_ns).map(|peak| peak.in_use);
+        assert!(until(before).is_none() && until(now).is_some_and(|peak| bounded(&peak)));
+    }
+}

@@ -89,12 +89,13 @@ impl Bounds {
         let full = session.blocks.refused > 0;
         // Where the agent has thinned, blocks stand for more than when they were born.
         let bound = session.losses().thinned > 0;
-        let sight = |from_ns: u64, lost: bool| {
-            let all = course.sight();
+        let sight = |from_ns: u64, of: Sight, blind: bool| {
             let then = course.coarsest_between(from_ns, end_ns);
-            let interval = if bound { all.interval } else { then.or(all.interval) };
-            Sight { interval: interval.max(thinned), lost: all.lost || full || lost, off: all.off }
+            let interval = if bound { of.interval } else { then.or(of.interval) };
+            Sight { interval: interval.max(thinned), lost: of.lost || full || blind, ..of }
         };
+        let until_end = course.sight_until(end_ns);
+        let since = |from_ns: u64| course.sight_between(from_ns, end_ns);
         let blind_at = |ns: u64| session.was_blind(ns, ns);
         let born_after_ns = from_ns.or(base.map(|base| base.time_ns)).unwrap_or(0);
         let trend_ns = from_ns.unwrap_or(end_ns.saturating_sub(TREND_NS)).max(since_ns);
@@ -120,22 +121,25 @@ impl Bounds {
             grows: in_use && from_ns.is_some_and(|from| since_ns <= from),
             rate_seconds: rates.then_some(seconds),
             sight_of_in_use: if when == When::Peak {
-                course.sight()
+                until_end
             } else {
-                sight(0, blind_at(end_ns))
+                sight(0, until_end, blind_at(end_ns))
             },
-            sight_of_allocated: sight(0, session.was_blind(born_after_ns, end_ns)),
+            sight_of_allocated: sight(
+                0,
+                from_ns.map_or(until_end, since),
+                session.was_blind(born_after_ns, end_ns),
+            ),
             sight_of_rates: Sight {
                 off: false,
-                ..sight(window_ns, session.was_blind(window_ns, end_ns))
+                ..sight(window_ns, since(window_ns), session.was_blind(window_ns, end_ns))
             },
             sight_of_growth: {
                 let blind = blind_at(end_ns) || from_ns.is_some_and(blind_at);
                 let from = from_ns.unwrap_or(0);
-                let off = |from_ns, to_ns| session.course.was_off(from_ns, to_ns);
                 GrowthSight {
-                    gained: Sight { off: off(from, end_ns), ..sight(0, blind) },
-                    lost: Sight { off: off(0, from) || course.was_off_before(), ..sight(0, blind) },
+                    gained: sight(0, since(from), blind),
+                    lost: sight(0, course.sight_until(from), blind),
                 }
             },
         }

@@ -246,14 +246,21 @@ impl Desk {
     }
 
     /// The program exits and waits: all that happened until now goes into the file.
+    ///
+    /// Once the books have come so far they rest, though other threads may go on: so what
+    /// is told comes to an end, and totals and events are of one moment.
     fn finish_recording(&mut self) {
         let now = self.ledger.up_to_now();
         let end = record::end(remains::exit_code(self.engine));
         let mut more = true;
         while more {
-            self.hear_program();
-            self.ledger.pass();
-            self.place();
+            if self.ledger.done() < now {
+                self.hear_program();
+                self.ledger.pass();
+                self.place();
+            } else {
+                self.ledger.rest();
+            }
             let status = self.status();
             let sources = Sources {
                 engine: self.engine,
@@ -265,9 +272,9 @@ impl Desk {
             };
             let worked_off = self.ledger.done() >= now;
             let Some(file) = self.peers.iter_mut().find(|peer| peer.is_file()) else { break };
-            let unfinished = file.hurry();
+            file.hurry();
             file.follow(&sources, sys::monotonic_ns());
-            more = !worked_off || unfinished;
+            more = !(worked_off && file.has_told_all(&sources));
             if !more {
                 file.write(&end);
             }
@@ -534,3 +541,6 @@ fn resident_bytes() -> Option<u64> {
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     pages.checked_mul(u64::try_from(page).ok()?)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -221,6 +221,12 @@ impl Ledger {
         }
     }
 
+    /// In place of a pass: nothing is taken up. Events of the last pass are gone.
+    pub fn rest(&mut self) {
+        self.events.clear();
+        self.frees.clear();
+    }
+
     fn take_lists(&mut self) {
         self.arrivals.clear();
         self.next = 0;

@@ -33,7 +33,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// Bytes waiting beyond which events are dropped.
 const FULL: usize = 1 << 20;
-/// Bytes waiting below which bulk goes on.
+/// Bytes waiting before a pass below which bulk goes on.
 const ROOM: usize = 256 << 10;
 /// Stacks, blocks or totals in one message.
 const CHUNK: usize = 1000;
@@ -204,12 +204,23 @@ impl Peer {
         let _fits = said.write(&mut self.out);
     }
 
-    /// Has all that changed be told by the next [`Self::follow`], whatever the clock says;
-    /// whether that is not all yet.
-    pub fn hurry(&mut self) -> bool {
+    /// Has all that changed be told by the next [`Self::follow`], whatever the clock says.
+    pub fn hurry(&mut self) {
         self.status_ns = 0;
         self.peak_ns = 0;
-        self.sweep.is_some() || self.snapshot != Snapshot::Done
+    }
+
+    /// Whether a viewer that has heard all of it knows the books as they are: nothing was
+    /// left out, or is due, since the last pass.
+    pub fn has_told_all(&self, s: &Sources<'_>) -> bool {
+        self.following
+            && self.stacks == s.ledger.known()
+            && self.dropped == 0
+            && self.snapshot == Snapshot::Done
+            && self.sweep.is_none()
+            && self.swept == s.ledger.pass_number()
+            && !self.curve_due
+            && self.status_ns != 0
     }
 
     /// Queues a point of the curve, or leaves it for later.
@@ -282,15 +293,18 @@ impl Peer {
             return;
         }
         let defined = self.stacks;
+        // Whether it has caught up with what was told before. Asked first: the events of one
+        // pass can be more than that, and of a busy target's all passes are.
+        let room = self.waiting() < ROOM;
         self.define(s);
         self.tell_events(s);
         let mut due = now_ns.saturating_sub(self.status_ns) >= STATUS_NS;
-        if self.dropped > 0 && self.waiting() < ROOM {
+        if self.dropped > 0 && room {
             let events = std::mem::take(&mut self.dropped);
             self.tell(Dropped { events });
             self.want_snapshot(0);
         }
-        if self.waiting() < ROOM && self.stacks == s.ledger.known() {
+        if room && self.stacks == s.ledger.known() {
             if std::mem::take(&mut self.curve_due) {
                 self.tell(History { whole: true, points: s.ledger.history() });
             }

@@ -179,15 +179,7 @@ impl File {
             path = expand(wanted, pid, true);
             opened = open(&path);
         }
-        let file = opened.and_then(|fd| {
-            let listed = Listed::new(&fd);
-            let fd = ManuallyDrop::new(fd);
-            let mut file = Self { listed, fd, path: path.clone(), bytes: 0, packed: Vec::new() };
-            file.cut()?;
-            // Goes with the first chunk.
-            recording::write_header(&mut file.packed);
-            Ok(file)
-        });
+        let file = opened.and_then(|fd| Self::at(fd, path.clone()));
         Some(match file {
             Ok(file) => {
                 STATE.store(RECORDING, Release);
@@ -198,6 +190,17 @@ impl File {
                 Err(sentence(&path, &error))
             }
         })
+    }
+
+    /// A recording that begins in `fd`, which was opened at `path`.
+    pub fn at(fd: OwnedFd, path: PathBuf) -> io::Result<Self> {
+        let listed = Listed::new(&fd);
+        let fd = ManuallyDrop::new(fd);
+        let mut file = Self { listed, fd, path, bytes: 0, packed: Vec::new() };
+        file.cut()?;
+        // Goes with the first chunk.
+        recording::write_header(&mut file.packed);
+        Ok(file)
     }
 
     /// What the recording says of itself.

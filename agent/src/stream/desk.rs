@@ -9,7 +9,8 @@ use super::peer::{Peer, Sources};
 use super::remains::Opened;
 use super::said::Said;
 use super::server::Server;
-use super::threads::{self, Threads};
+use super::stranded::Stranded;
+use super::threads::{Ending, Left, Process, Threads};
 use super::{Errand, MAX_PEERS, endpoint_is, record, remains};
 use crate::engine::{Engine, sys, unwind};
 use crate::notes;
@@ -60,13 +61,16 @@ pub struct Desk {
     books_ns: u64,
     /// The region, for viewers to read after the end.
     memory: Option<Opened>,
+    process: Process,
+    stranded: Stranded,
     /// The program is over but for this thread.
-    over: bool,
+    over: Option<Ending>,
 }
 
 impl Desk {
-    /// With the socket open, if it can be.
-    pub fn new(errand: Errand) -> Self {
+    /// With the socket open, if it can be. `separate`: in a table of descriptors of this
+    /// thread's own.
+    pub fn new(errand: Errand, separate: bool) -> Self {
         let Errand { engine, ledger, child, directories, notices, file } = errand;
         let mut desk = Self {
             engine,
@@ -86,7 +90,9 @@ impl Desk {
             governor: None,
             books_ns: 0,
             memory: file.and_then(Opened::new),
-            over: false,
+            process: Process::open(separate),
+            stranded: Stranded::default(),
+            over: None,
         };
         desk.govern(engine.governed);
         desk.open();
@@ -157,8 +163,7 @@ impl Desk {
             self.slow_ns = now_ns;
             self.rss_bytes = resident_bytes();
             self.threads.refresh(self.engine);
-            // Twice: it is never to be taken back.
-            self.over = threads::all_have_ended() && threads::all_have_ended();
+            self.over = self.look_who_is_left();
         }
         if let Some(point) = self.ledger.tick(self.rss_bytes) {
             self.peers.iter_mut().for_each(|p| p.tell_point(point));
@@ -170,13 +175,23 @@ impl Desk {
         self.look_for_exit();
     }
 
-    /// Whether all threads of the program have ended: the last words are said then.
-    pub fn is_over(&mut self) -> bool {
-        if self.over {
-            remains::exits(self.engine, 0);
-            self.finish_recording();
+    fn look_who_is_left(&mut self) -> Option<Ending> {
+        // Twice: it is never to be taken back.
+        let [first, again] = [(); 2].map(|()| self.process.left(self.engine));
+        match (first, again) {
+            (Left::Nobody(_), Left::Nobody(ending)) => return Some(ending),
+            (Left::Unknown, Left::Unknown) => self.stranded.look(),
+            _ => {}
         }
-        self.over
+        None
+    }
+
+    /// How the program ends, once all its threads have: the last words are said then.
+    pub fn is_over(&mut self) -> Option<Ending> {
+        let ending = self.over?;
+        remains::exits(self.engine, ending.status().into());
+        self.finish_recording();
+        Some(ending)
     }
 
     /// Takes up what was loaded and unloaded, where that matters now; false if it cannot
@@ -513,16 +528,18 @@ pub fn nothing_to_unlink() {
     PATH.store(std::ptr::null_mut(), Release);
 }
 
+/// Removes the socket.
+pub extern "C" fn unlink() {
+    let path = PATH.load(Acquire);
+    // A forked child that exits must leave its parent's socket alone.
+    if !path.is_null() && Engine::running().is_some() {
+        // SAFETY: the path ends with a zero byte.
+        unsafe { libc::unlink(path) };
+    }
+}
+
 /// Has the socket removed when the program exits in an orderly way. Once.
 pub fn unlink_at_exit() {
-    extern "C" fn unlink() {
-        let path = PATH.load(Acquire);
-        // A forked child that exits must leave its parent's socket alone.
-        if !path.is_null() && Engine::running().is_some() {
-            // SAFETY: the path ends with a zero byte.
-            unsafe { libc::unlink(path) };
-        }
-    }
     // SAFETY: the function has the type asked for and lives for ever.
     unsafe { libc::atexit(unlink) };
 }

@@ -27,6 +27,7 @@ pub(crate) mod record;
 mod remains;
 mod said;
 mod server;
+mod stranded;
 mod threads;
 
 use crate::engine::{Engine, domain, sys, unwind};
@@ -40,6 +41,7 @@ use std::sync::atomic::{
     AtomicBool, AtomicPtr,
     Ordering::{Acquire, Relaxed, Release},
 };
+use threads::Ending;
 
 /// Viewers at once.
 const MAX_PEERS: usize = 16;
@@ -195,15 +197,18 @@ extern "C" fn main(errand: *mut c_void) -> *mut c_void {
     unwind::note_root();
     // SAFETY: a constant string that ends with a zero byte.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"heaptop".as_ptr()) };
-    let mut desk = Desk::new(*errand);
+    let mut desk = Desk::new(*errand, separate);
     let ended = catch_unwind(AssertUnwindSafe(|| {
-        while !desk.is_over() {
+        loop {
+            if let Some(ending) = desk.is_over() {
+                break ending;
+            }
             desk.turn();
         }
     }));
-    if ended.is_ok() {
+    if let Ok(ending) = ended {
         drop(desk);
-        end_program(separate);
+        end_program(separate, ending);
     }
     record::over();
     desk.stopped("a fault in the agent ended the profile; the program goes on");
@@ -213,9 +218,11 @@ extern "C" fn main(errand: *mut c_void) -> *mut c_void {
 /// All threads of the program's have ended, the last by returning from its function. Without
 /// this one it would have called `exit(0)`, which this one does in its stead.
 ///
+/// Or no more than end, if that is the [`Ending`].
+///
 /// The program's descriptors are gone by then, with the last of its threads: what its
 /// handlers would still write goes nowhere, and must not go into what is the agent's.
-fn end_program(separate: bool) -> ! {
+fn end_program(separate: bool, ending: Ending) -> ! {
     /// Runs after the destructors of this thread's own, and before the program's handlers.
     extern "C" fn as_the_programs() {
         domain::here(|d| d.set_agents(false));
@@ -226,6 +233,12 @@ fn end_program(separate: bool) -> ! {
             libc::sigemptyset(&raw mut none);
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
         }
+    }
+    if let Ending::Bare(status) = ending {
+        desk::unlink();
+        // SAFETY: it ends this thread, and with the last one the program. Before Linux 5.18
+        // the first thread's status is the program's whatever this one's is.
+        unsafe { libc::syscall(libc::SYS_exit, i32::from(status)) };
     }
     if separate {
         descriptors::close_all();

@@ -30,14 +30,15 @@ fn bench() -> Bench {
     // SAFETY: the engine is this test's own.
     let ledger = Ledger::new(engine, unsafe { engine.take_rest() }.unwrap()).unwrap();
     let nowhere = PathBuf::from("/dev/null/nowhere");
-    let mut desk = Desk::new(Errand {
+    let errand = Errand {
         engine,
         ledger,
         child: false,
         directories: vec![nowhere.clone()],
         notices: Vec::new(),
         file: None,
-    });
+    };
+    let mut desk = Desk::new(errand, false);
     // SAFETY: the name ends with a zero byte, and what is made is owned here alone.
     let fd = unsafe { OwnedFd::from_raw_fd(libc::memfd_create(c"a".as_ptr(), libc::MFD_CLOEXEC)) };
     let file = File::from(fd.try_clone().unwrap());

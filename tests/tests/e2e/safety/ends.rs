@@ -1,18 +1,23 @@
 //! Ends of all kinds, with a viewer attached: the same exit status.
 
-use super::{act, ends_as_unprofiled, started};
+use super::{act, ends_as_unprofiled, is_root, started};
 use heaptop_tests::client::Client;
 use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
 /// The exit code, or the signal as a negative number.
 fn ends(act_name: &str, with: i32) {
+    let status = ends_alike(act_name);
+    assert_eq!(status.code().or(status.signal().map(|s| -s)), Some(with), "{act_name}");
+}
+
+fn ends_alike(act_name: &str) -> ExitStatus {
     let run = act(&[act_name]);
     let mut target = started(&run);
     let mut client = Client::attach(&target.socket());
     target.say("go");
     client.until_end();
-    let status = ends_as_unprofiled(target, &run).status;
-    assert_eq!(status.code().or(status.signal().map(|s| -s)), Some(with), "{act_name}");
+    ends_as_unprofiled(target, &run).status
 }
 
 #[test]
@@ -48,4 +53,22 @@ fn an_overflow_of_the_stack_is_what_the_runtime_makes_of_it() {
 #[test]
 fn the_last_threads_return_is_the_end() {
     ends("last-thread", 0);
+}
+
+#[test]
+fn the_only_threads_bare_status_is_the_programs() {
+    ends("only-thread", 3);
+}
+
+/// Whose status it is, the first one's or the last one's, depends on the kernel.
+#[test]
+fn after_a_bare_end_of_the_first_thread_no_handlers_run() {
+    ends_alike("last-thread-after-status");
+}
+
+#[test]
+fn the_last_threads_return_is_the_end_where_there_is_no_proc() {
+    if is_root() {
+        ends("last-thread-confined", 0);
+    }
 }

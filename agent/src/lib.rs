@@ -46,7 +46,8 @@
 //!
 //! Sizes are bytes, or have a suffix: `K`, `KB`, `KiB`, and likewise M and G, all
 //! binary. A value that makes no sense is told in a sentence on standard error
-//! and to the viewer, and the default holds.
+//! and to the viewer, and the default holds. A `HEAPTOP_DIR` that will not do is told
+//! there too: no viewer can connect then.
 //!
 //! # Layout
 //!
@@ -111,11 +112,15 @@ pub fn start() -> Result<&'static Path, Off> {
         match stream::endpoint() {
             Some(Ok(path)) => return Ok(path),
             Some(Err(why)) => return Err(Off(why.clone())),
-            None if Instant::now() > deadline => {
-                return Err(Off("the agent's thread has not started yet".to_owned()));
-            }
-            None => std::thread::sleep(Duration::from_millis(1)),
+            None => {}
         }
+        if let Some(why) = stream::why_not_started() {
+            return Err(Off(why.to_owned()));
+        }
+        if Instant::now() > deadline {
+            return Err(Off("the agent's thread has not started yet".to_owned()));
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -195,7 +200,7 @@ fn start_agent(engine: &'static Engine) {
         let room = own::there_are(SETUP_BYTES + engine.memory_bytes / SETUP_SHARE);
         // SAFETY: the constructor and those who have just made an engine come here, with
         // it, once.
-        let started = room && unsafe { stream::start(engine) }.is_ok();
+        let started = unsafe { stream::start(engine, room) };
         domain::here(|d| d.set_agents(false));
         started
     };

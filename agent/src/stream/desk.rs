@@ -71,7 +71,7 @@ impl Desk {
     /// With the socket open, if it can be. `separate`: in a table of descriptors of this
     /// thread's own.
     pub fn new(errand: Errand, separate: bool) -> Self {
-        let Errand { engine, ledger, child, directories, notices, file } = errand;
+        let Errand { engine, ledger, child, directories, notices, file, .. } = errand;
         let mut desk = Self {
             engine,
             ledger,

@@ -57,6 +57,8 @@ const MOST_MS: u32 = 20;
 /// never given back: somebody may be reading it. No lock, which a fork might find
 /// taken.
 static ENDPOINT: AtomicPtr<Result<PathBuf, String>> = AtomicPtr::new(std::ptr::null_mut());
+/// See [`why_not_started`]. Null: it could.
+static NOT_STARTED: AtomicPtr<&'static str> = AtomicPtr::new(std::ptr::null_mut());
 /// Where to look for the socket's directory: as the environment said at first.
 static DIRECTORIES: AtomicPtr<Vec<PathBuf>> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -74,6 +76,12 @@ fn endpoint_is(found: Result<PathBuf, String>) {
     ENDPOINT.store(Box::into_raw(Box::new(found)), Release);
 }
 
+/// Why there is no agent's thread, if it could not be started.
+pub fn why_not_started() -> Option<&'static str> {
+    // SAFETY: null, or what lives for ever.
+    unsafe { NOT_STARTED.load(Acquire).as_ref() }.copied()
+}
+
 /// The directories, read from the environment at the first call.
 fn directories() -> Vec<PathBuf> {
     // SAFETY: null, or a box that is never given back.
@@ -85,19 +93,30 @@ fn directories() -> Vec<PathBuf> {
     })
 }
 
-/// Starts the thread; the reason if it cannot be.
+/// Starts the thread, if there is `room` for what it takes; whether it could be.
 ///
 /// # Safety
 ///
 /// At most once an engine, by the thread that made it.
-pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
+pub unsafe fn start(engine: &'static Engine, room: bool) -> bool {
+    // SAFETY: the contract is passed on.
+    let started = if room { unsafe { try_start(engine) } } else { Err(&NO_ROOM) };
+    let why_not = started.map_or_else(std::ptr::from_ref, |()| std::ptr::null());
+    NOT_STARTED.store(why_not.cast_mut(), Release);
+    started.is_ok()
+}
+
+const NO_ROOM: &str = "there is too little memory for the agent: raise the limit";
+
+/// A reason lives for ever, and where it lies is one word.
+unsafe fn try_start(engine: &'static Engine) -> Result<(), &'static &'static str> {
     // SAFETY: by the contract nobody else calls this.
     let Some(rest) = (unsafe { engine.take_rest() }) else {
-        return Err("the agent's thread was started before");
+        return Err(&"the agent's thread was started before");
     };
     rest.leave_in_children();
     let Some(ledger) = Ledger::new(engine, rest) else {
-        return Err("the agent's memory bound is too small: raise HEAPTOP_MEMORY");
+        return Err(&"the agent's memory bound is too small: raise HEAPTOP_MEMORY");
     };
     // The environment is read here, before `main`, and not on the agent's thread,
     // where the program may be changing it; nor in a forked child, where another
@@ -109,8 +128,16 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
         notices.extend(record::wanted());
     }
     let file = engine.file.and_then(Known::new);
-    let errand =
-        Errand { engine, ledger, child: !first, directories: directories(), notices, file };
+    let named = std::env::var_os("HEAPTOP_DIR").is_some_and(|name| !name.is_empty());
+    let errand = Errand {
+        engine,
+        ledger,
+        child: !first,
+        directories: directories(),
+        stderr: if named && first { Known::new(libc::STDERR_FILENO) } else { None },
+        notices,
+        file,
+    };
     // And told here, so that a program that ends at once has told it.
     errand.notices.iter().for_each(|sentence| write_error(sentence));
     remains::publish(engine);
@@ -156,7 +183,7 @@ pub unsafe fn start(engine: &'static Engine) -> Result<(), &'static str> {
     };
     if failed {
         record::over();
-        return Err("the system refused the agent's thread");
+        return Err(&"the system refused the agent's thread: a limit on threads is reached");
     }
     Ok(())
 }
@@ -179,9 +206,38 @@ struct Errand {
     /// Whether it is a forked child that is followed.
     child: bool,
     directories: Vec<PathBuf>,
+    /// Standard error, if it is to be said there that the directory will not do: somebody
+    /// chose it, and would wait for a viewer in vain.
+    stderr: Option<Known>,
     notices: Vec<String>,
     /// The region's.
     file: Option<Known>,
+}
+
+impl Errand {
+    /// Says so if the directory that was chosen will not do. Not before `main`, since the
+    /// program would wait for a file system that does not answer; and not where the program
+    /// has put another file under the number meanwhile.
+    fn tell_of_directory(&mut self) {
+        let Some(stderr) = self.stderr else { return };
+        let Some(why) = server::unusable(&self.directories) else { return };
+        let sentence = format!("heaptop: HEAPTOP_DIR: no viewer can connect: {}.", short(&why));
+        if stderr.is_ours() {
+            write_error(&sentence);
+        }
+        self.notices.push(sentence);
+    }
+}
+
+/// Both ends of what is long: a name stands at the one, and the reason at the other.
+fn short(text: &str) -> String {
+    const END: usize = 200;
+    let chars: Vec<char> = text.chars().collect();
+    if chars.len() <= 2 * END {
+        return text.to_owned();
+    }
+    let (first, last) = (&chars[..END], &chars[chars.len() - END..]);
+    first.iter().chain([&'…']).chain(last).collect()
 }
 
 extern "C" fn main(errand: *mut c_void) -> *mut c_void {
@@ -190,7 +246,9 @@ extern "C" fn main(errand: *mut c_void) -> *mut c_void {
         d.set_agents(true);
     });
     // SAFETY: the pointer is the box that `start` gave away.
-    let errand = unsafe { Box::from_raw(errand.cast::<Errand>()) };
+    let mut errand = unsafe { Box::from_raw(errand.cast::<Errand>()) };
+    // While standard error is to be had.
+    errand.tell_of_directory();
     // Before anything is opened. If it cannot be, descriptors are watched instead.
     let separate = descriptors::separate(errand.file);
     SEPARATE.store(true, Release);

@@ -46,18 +46,9 @@ impl Server {
     }
 
     fn open_in(directory: &Path) -> Result<Self, String> {
-        make_directory(directory)?;
-        let path = endpoint::socket(directory, std::process::id());
-        let length = path.as_os_str().len();
-        if length > endpoint::MAX_PATH {
-            return Err(format!(
-                "the socket's path {} has {length} bytes, more than {}: set HEAPTOP_DIR to a shorter one",
-                path.display(),
-                endpoint::MAX_PATH
-            ));
-        }
-        if let Ok(found) = path.symlink_metadata() {
-            clear(&path, &found)?;
+        let path = prepare(directory)?;
+        if path.symlink_metadata().is_ok() {
+            clear(&path)?;
         }
         let say = |e: io::Error| format!("cannot open the socket {}: {e}", path.display());
         // Under its right name only once it listens. Nobody else has our pid here, so
@@ -134,6 +125,37 @@ impl Drop for Server {
     }
 }
 
+/// Why there can be no socket in the first of `directories`, as far as that is known
+/// without a descriptor.
+pub fn unusable(directories: &[PathBuf]) -> Option<String> {
+    directories.first().and_then(|directory| prepare(directory).err())
+}
+
+/// Makes the directory; where the socket lies in it.
+fn prepare(directory: &Path) -> Result<PathBuf, String> {
+    let path = endpoint::socket(directory, std::process::id());
+    let length = path.as_os_str().len();
+    if length > endpoint::MAX_PATH {
+        return Err(format!(
+            "the socket's path {} has {length} bytes, more than {}: set HEAPTOP_DIR to a shorter one",
+            path.display(),
+            endpoint::MAX_PATH
+        ));
+    }
+    make_directory(directory)?;
+    match path.symlink_metadata() {
+        Ok(found) if !is_socket(&found) => {
+            Err(format!("{} is in the way and is no socket: remove it", path.display()))
+        }
+        _ => Ok(path),
+    }
+}
+
+fn is_socket(found: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    found.file_type().is_socket()
+}
+
 fn make_directory(directory: &Path) -> Result<(), String> {
     let name = directory.display();
     let mut builder = std::fs::DirBuilder::new();
@@ -144,7 +166,7 @@ fn make_directory(directory: &Path) -> Result<(), String> {
     }
     let found = directory.symlink_metadata().map_err(|e| format!("cannot look at {name}: {e}"))?;
     if !found.is_dir() {
-        return Err(format!("{name} is no directory: remove it or set HEAPTOP_DIR"));
+        return Err(format!("{name} is no directory: set HEAPTOP_DIR to one"));
     }
     if found.uid() != uid() || found.mode() & 0o077 != 0 {
         return Err(format!(
@@ -157,12 +179,8 @@ fn make_directory(directory: &Path) -> Result<(), String> {
 }
 
 /// Removes the socket of a process that is gone and had our pid.
-fn clear(path: &Path, found: &std::fs::Metadata) -> Result<(), String> {
-    use std::os::unix::fs::FileTypeExt;
+fn clear(path: &Path) -> Result<(), String> {
     let name = path.display();
-    if !found.file_type().is_socket() {
-        return Err(format!("{name} is in the way and is no socket: remove it"));
-    }
     let connected =
         path.to_fs_name::<GenericFilePath>().and_then(Stream::connect).map_err(|e| e.kind());
     match connected {

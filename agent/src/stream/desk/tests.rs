@@ -35,6 +35,7 @@ fn bench() -> Bench {
         ledger,
         child: false,
         directories: vec![nowhere.clone()],
+        stderr: None,
         notices: Vec::new(),
         file: None,
     };

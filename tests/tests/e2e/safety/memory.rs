@@ -111,7 +111,7 @@ fn a_user_who_may_have_no_thread_has_a_program_all_the_same() {
     let ended = same(&run.env("NASTY_REASON", reason.to_str().unwrap()));
     assert_eq!(ended.stderr, "");
     let reason = std::fs::read_to_string(reason).unwrap();
-    assert!(reason.contains("thread"), "it had its thread: {reason:?}");
+    assert!(reason.contains("refused the agent's thread"), "it had its thread: {reason:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Directories and sockets that will not do: the agent says why, to who asks,
+//! Directories and sockets that will not do: the agent says why, once and to who asks,
 //! and the program runs as ever.
 
 use super::{NOBODY, act, ends_as_unprofiled, is_root, same, started, usual_act};
@@ -17,16 +17,23 @@ use std::process::Command;
 use std::sync::Arc;
 
 /// Runs with sockets in `directory`, which must not do, for a reason that has
-/// `because` in it.
+/// `because` in it. It is told on standard error in one sentence.
 fn will_not_do(run: &Run, directory: &Path, because: &str) {
+    let told = cannot_serve(run, directory, because);
+    assert!(told.starts_with("heaptop: HEAPTOP_DIR: ") && told.contains(because), "{told:?}");
+    assert!(told.ends_with(".\n") && told.lines().count() == 1, "{told:?}");
+}
+
+/// The same with what it says unasked.
+fn cannot_serve(run: &Run, directory: &Path, because: &str) -> String {
     let notes = tempfile::tempdir().unwrap();
     std::fs::set_permissions(notes.path(), Permissions::from_mode(0o777)).unwrap();
     let reason = notes.path().join("reason");
     let run = run.clone().directory(directory).env("NASTY_REASON", reason.to_str().unwrap());
     let ended = same(&run);
-    assert_eq!(ended.stderr, "", "it speaks unasked");
     let reason = std::fs::read_to_string(reason).unwrap();
     assert!(reason.contains(because), "{because:?} is expected, and not {reason:?}");
+    ended.stderr
 }
 
 #[test]
@@ -97,7 +104,8 @@ fn a_directory_that_is_read_only() {
     }
     let path = directory.path().to_owned();
     let run = run.setup(move || std::fs::set_permissions(&path, Permissions::from_mode(0o500)));
-    will_not_do(&run, directory.path(), "cannot open the socket");
+    // That needs the socket itself, which the agent opens when it has descriptors of its own.
+    assert_eq!(cannot_serve(&run, directory.path(), "cannot open the socket"), "");
     std::fs::set_permissions(directory.path(), Permissions::from_mode(0o700)).unwrap();
 }
 
@@ -126,7 +134,7 @@ fn a_directory_that_is_full() {
     let try_it = Run::of("fixture-nasty-plain", &["work"]);
     let path = directory.path().to_owned();
     if is_root() && try_it.setup(move || mount_full(&path)).starts() {
-        will_not_do(&run, directory.path(), "cannot open the socket");
+        assert_eq!(cannot_serve(&run, directory.path(), "cannot open the socket"), "");
     } else {
         eprintln!("this test needs to mount: nothing was tested");
     }
@@ -137,6 +145,9 @@ fn a_path_that_is_too_long() {
     let directory = socket_directory();
     let path = directory.path().join("d".repeat(100));
     will_not_do(&act(&["work"]), &path, "set HEAPTOP_DIR to a shorter one");
+    let path = Path::new("/").join("d".repeat(5000));
+    let told = cannot_serve(&act(&["work"]), &path, "set HEAPTOP_DIR to a shorter one");
+    assert!(told.contains("a shorter one") && told.chars().count() < 500, "{told:?}");
 }
 
 #[test]

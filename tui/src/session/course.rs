@@ -270,6 +270,12 @@ impl Course {
         &self.history
     }
 
+    /// Bytes in use at the highest moment that was told.
+    pub(super) fn peak_bytes(&self) -> Option<f64> {
+        self.peak.as_ref().map(|(_, in_use)| in_use.bytes.sum)
+    }
+
+    /// The highest moment that was told.
     pub(super) fn peak(&self) -> Option<PeakView> {
         self.peak_until(u64::MAX)
     }

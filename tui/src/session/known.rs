@@ -5,8 +5,7 @@ use super::book::Book;
 use super::course::Course;
 use super::estimate::survival::Table;
 use super::figures::{Estimate, Followed, Lifetime, Ratio};
-use super::when::When;
-use super::{Connection, Everything, Numbers, PeakView, Session, estimate};
+use super::{Connection, Everything, Numbers, Session, estimate};
 use heaptop_protocol::callstack::{Frame, Module};
 use heaptop_protocol::ids::{BlockId, ModuleId, ThreadId};
 use heaptop_protocol::message::{
@@ -175,30 +174,6 @@ impl Session {
     #[must_use]
     pub fn history(&self) -> &[HistoryPoint] {
         self.course.history()
-    }
-
-    /// The highest moment.
-    #[must_use]
-    pub fn peak(&self) -> Option<PeakView> {
-        self.course.peak().filter(|_| self.knows_in_use())
-    }
-
-    /// The same as of another moment, if it was not later.
-    #[must_use]
-    pub fn peak_until(&self, to_ns: u64) -> Option<PeakView> {
-        self.course.peak_until(to_ns).filter(|_| self.knows_in_use())
-    }
-
-    /// The highest moment, as a moment that can be asked about. The agent tells of it more
-    /// seldom than of what is in use, which may be above the last that it told.
-    #[must_use]
-    pub fn peak_when(&self) -> When {
-        let Some(peak) = self.peak() else { return When::Now };
-        match self.span() {
-            _ if self.in_use().point() > peak.in_use.point() => When::Now,
-            Some((from, to)) if (from..=to).contains(&peak.time_ns) => When::At(peak.time_ns),
-            _ => When::Peak,
-        }
     }
 
     /// What the agent lost, ever; `unsent` includes what it announced since the last status.

@@ -423,7 +423,7 @@ mod tests {
         assert_eq!(all(&f), (Ok(When::At(4 * S)), Ok(4 * S), Ok(4 * S)));
         f.time_ns += S;
         f.free(more);
-        assert_eq!(all(&f), (Ok(When::At(3 * S)), Ok(3 * S), Ok(3 * S)));
+        assert_eq!(all(&f), (Ok(When::At(4 * S)), Ok(4 * S), Ok(4 * S)));
         // Its totals are told of, and that they are a peak is not yet.
         f.alloc(stack, 2000);
         f.pass(1.0);

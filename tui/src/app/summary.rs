@@ -102,7 +102,7 @@ impl Summary {
         let then = query::whole(session, when);
         let end_ns = match when {
             When::At(at) | When::Range { to_ns: at, .. } => at,
-            When::Peak => session.peak().map_or(0, |peak| peak.time_ns),
+            When::Peak => session.told_peak().map_or(0, |peak| peak.time_ns),
             When::Now => session.now_ns(),
         };
         let history = session.history();

@@ -89,7 +89,7 @@ impl Request {
         let at_ns = match when {
             When::Now => session.now_ns(),
             When::At(at) | When::Range { to_ns: at, .. } => at.min(session.now_ns()),
-            When::Peak => session.peak().map_or(0, |peak| peak.time_ns),
+            When::Peak => session.told_peak().map_or(0, |peak| peak.time_ns),
         };
         Self {
             target: hello.map(|hello| hello.name.clone()).unwrap_or_default(),

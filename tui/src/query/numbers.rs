@@ -382,7 +382,7 @@ impl<'a> Numbers<'a> {
     /// Seconds that rates are over; `None` where none are known.
     pub fn rate_seconds(&self) -> Option<f64> {
         match &self.then {
-            None => self.session.course().rate_seconds(),
+            None => self.session.rate_seconds(),
             Some(then) => then.rate_seconds(),
         }
     }

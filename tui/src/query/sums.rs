@@ -225,7 +225,7 @@ pub fn finer(session: &Session, key: NodeKey) -> Option<Finer> {
     let group = book.groups().at(book.node(key)?)?;
     let sums = Sums::live_of_group(session, group);
     let (have, lately) = (&sums.totals.allocated, &sums.window);
-    let window = session.course().rate_seconds()?;
+    let window = session.rate_seconds()?;
     let since_start = session.now_ns() as f64 / 1e9;
     let mean = precision::effective(&have.bytes) / since_start;
     let speed = if lately.n >= FEW {

@@ -1,6 +1,7 @@
 mod flame;
 mod growing;
 mod moments;
+mod rates;
 mod sight;
 mod tracked;
 

@@ -15,13 +15,13 @@ fn orders() -> Fixture {
     let mut cached = Vec::new();
     for round in 0..30 {
         f.time_ns += 1_000_000;
+        let brief = f.alloc(churn, 300);
+        f.time_ns += 1_000_000;
+        f.free(brief);
         f.alloc(leak, 1000);
         if round < 10 {
             cached.push(f.alloc(cache, 5000));
         }
-        let brief = f.alloc(churn, 300);
-        f.time_ns += 1_000_000;
-        f.free(brief);
         f.pass(1.0);
         if round == 20 {
             f.say_peak();

@@ -92,7 +92,7 @@ fn heading(session: &Session, asked: &Asked) -> Heading {
         at_ns: match when {
             When::At(at) | When::Range { to_ns: at, .. } => at,
             When::Now => session.now_ns(),
-            When::Peak => session.peak().map_or(0, |peak| peak.time_ns),
+            When::Peak => session.told_peak().map_or(0, |peak| peak.time_ns),
         },
         is_peak: match when {
             When::Peak => true,

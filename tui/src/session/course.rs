@@ -2,19 +2,16 @@
 
 use super::book::MOST_STACKS;
 use super::estimate::{self, Sight};
-use super::figures::Estimate;
 use super::window::Steps;
 use super::{PeakView, sane};
 use heaptop_protocol::estimate::Interval;
 use heaptop_protocol::message::{History, HistoryPoint, Peak, Sampling, Status};
-use heaptop_protocol::totals::{Total, Totals};
+use heaptop_protocol::totals::Total;
 use std::collections::VecDeque;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Rates look back so far.
 const RATE_WINDOW_NS: u64 = 10 * SECOND_NS;
-/// A rate over less than this says nothing yet.
-const LEAST_SECONDS: f64 = 0.5;
 /// Trends look back so far, in 60 steps.
 const TREND_WINDOW_NS: u64 = 120 * SECOND_NS;
 const TREND_STEP_NS: u64 = 2 * SECOND_NS;
@@ -31,7 +28,6 @@ const MOST_CHANGES: usize = 4096;
 #[derive(Debug, Clone, Copy)]
 struct Former {
     time_ns: u64,
-    allocated: Total,
     samples: u64,
     agent_cpu_ns: u64,
 }
@@ -146,7 +142,6 @@ impl Course {
             }
             self.former.push_back(Former {
                 time_ns,
-                allocated: status.totals.allocated,
                 samples: status.samples,
                 agent_cpu_ns: status.agent_cpu_ns,
             });
@@ -275,6 +270,12 @@ impl Course {
         &self.history
     }
 
+    /// Bytes in use at the highest moment that was told.
+    pub(super) fn peak_bytes(&self) -> Option<f64> {
+        self.peak.as_ref().map(|(_, in_use)| in_use.bytes.sum)
+    }
+
+    /// The highest moment that was told.
     pub(super) fn peak(&self) -> Option<PeakView> {
         self.peak_until(u64::MAX)
     }
@@ -326,41 +327,35 @@ impl Course {
         &self.trend_steps
     }
 
-    /// Seconds that rates of callstacks are over; `None` while there are too few,
-    /// and while sampling was off for a part of them.
-    #[must_use]
-    pub fn rate_seconds(&self) -> Option<f64> {
+    /// From when to when rates of the present are.
+    pub(super) fn rate_window(&self) -> Option<(u64, u64)> {
+        Some((self.rate_steps.since_ns()?, self.rate_steps.as_of_ns()))
+    }
+
+    /// Seconds that rates of the present are over; `None` while there are fewer than
+    /// `least`, and while sampling was off for a part of them.
+    pub(super) fn rate_seconds(&self, least: f64) -> Option<f64> {
         let seconds = self.rate_steps.seconds();
         let since = self.rate_steps.since_ns()?;
         let off = self.off_ns.is_some_and(|off| off > since);
-        (seconds >= LEAST_SECONDS && !off).then_some(seconds)
+        (seconds >= least && !off).then_some(seconds)
     }
 
     /// The last status beside the one ten seconds before it, and the seconds between.
-    fn span(&self) -> Option<(&Status, &Former, f64)> {
+    fn span(&self, least: f64) -> Option<(&Status, &Former, f64)> {
         let status = self.status.as_ref()?;
         let former = self.former.front()?;
         let seconds = status.at.time_ns.saturating_sub(former.time_ns) as f64 / 1e9;
-        (seconds >= LEAST_SECONDS).then_some((status, former, seconds))
+        (seconds >= least).then_some((status, former, seconds))
     }
 
-    pub(super) fn allocated_rate(&self) -> Estimate {
-        let Some((status, former, seconds)) = self.span() else { return Estimate::Unknown };
-        if self.off_ns.is_some_and(|off| off > former.time_ns) {
-            return Estimate::Unknown;
-        }
-        let Totals { allocated, .. } = &status.totals;
-        let born = allocated.since(&former.allocated);
-        estimate::per_second(estimate::bytes(&born, self.rate_sight()), seconds)
-    }
-
-    pub(super) fn samples_per_second(&self) -> Option<f64> {
-        let (status, former, seconds) = self.span()?;
+    pub(super) fn samples_per_second(&self, least: f64) -> Option<f64> {
+        let (status, former, seconds) = self.span(least)?;
         Some(status.samples.saturating_sub(former.samples) as f64 / seconds)
     }
 
-    pub(super) fn agent_cost(&self) -> Option<f64> {
-        let (status, former, seconds) = self.span()?;
+    pub(super) fn agent_cost(&self, least: f64) -> Option<f64> {
+        let (status, former, seconds) = self.span(least)?;
         let agent = status.agent_cpu_ns.checked_sub(former.agent_cpu_ns)?;
         Some(agent as f64 / 1e9 / seconds)
     }

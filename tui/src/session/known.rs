@@ -5,14 +5,13 @@ use super::book::Book;
 use super::course::Course;
 use super::estimate::survival::Table;
 use super::figures::{Estimate, Followed, Lifetime, Ratio};
-use super::when::When;
-use super::{Connection, Everything, Numbers, PeakView, Session, estimate};
+use super::{Connection, Everything, Numbers, Session, estimate};
 use heaptop_protocol::callstack::{Frame, Module};
 use heaptop_protocol::ids::{BlockId, ModuleId, ThreadId};
 use heaptop_protocol::message::{
     AgentKind, Hello, HistoryPoint, Losses, Mark, Status, Thread, Track,
 };
-use heaptop_protocol::totals::Totals;
+use heaptop_protocol::totals::{Total, Totals};
 use rustc_hash::FxHashMap;
 
 /// What is unknown of a target whose agent tells of some blocks only.
@@ -120,7 +119,32 @@ impl Session {
     /// Bytes allocated per second by the whole target, over the last ten seconds.
     #[must_use]
     pub fn allocated_rate(&self) -> Estimate {
-        if self.knows_allocated() { self.course.allocated_rate() } else { Estimate::Unknown }
+        let Some(seconds) = self.rate_seconds().filter(|_| self.knows_allocated()) else {
+            return Estimate::Unknown;
+        };
+        let mut born = Total::default();
+        for of_step in self.everything.born.iter(self.course.rate_steps()) {
+            born.merge(&of_step);
+        }
+        estimate::per_second(estimate::bytes(&born, self.course.rate_sight()), seconds)
+    }
+
+    /// Seconds that rates of the present are over; `None` while there are too few, and while
+    /// sampling was off for a part of them.
+    #[must_use]
+    pub fn rate_seconds(&self) -> Option<f64> {
+        self.course.rate_seconds(self.least_seconds())
+    }
+
+    /// A rate over less says nothing yet; of a target that has ended there is no more to wait
+    /// for.
+    pub(super) const fn least_seconds(&self) -> f64 {
+        if self.has_ended() { f64::MIN_POSITIVE } else { 0.5 }
+    }
+
+    /// Whether nothing will come any more.
+    pub(super) const fn has_ended(&self) -> bool {
+        matches!(self.connection, Connection::Ended(_))
     }
 
     /// Promoted share of what was born young in the whole target.
@@ -134,7 +158,7 @@ impl Session {
     /// Samples a second over the last ten seconds.
     #[must_use]
     pub fn samples_per_second(&self) -> Option<f64> {
-        self.course.samples_per_second()
+        self.course.samples_per_second(self.least_seconds())
     }
 
     /// CPU time of the agent over the last ten seconds, as a share of one core.
@@ -143,37 +167,13 @@ impl Session {
         // No agent of ours ran in what a trace is of.
         let measured = self.course.status().is_some_and(|status| status.agent_cpu_ns > 0);
         let runtime = self.hello.as_ref().is_some_and(|hello| hello.kind == AgentKind::Ocaml);
-        self.course.agent_cost().filter(|_| measured || !runtime)
+        self.course.agent_cost(self.least_seconds()).filter(|_| measured || !runtime)
     }
 
     /// The curve since the agent's start, in order of time.
     #[must_use]
     pub fn history(&self) -> &[HistoryPoint] {
         self.course.history()
-    }
-
-    /// The highest moment.
-    #[must_use]
-    pub fn peak(&self) -> Option<PeakView> {
-        self.course.peak().filter(|_| self.knows_in_use())
-    }
-
-    /// The same as of another moment, if it was not later.
-    #[must_use]
-    pub fn peak_until(&self, to_ns: u64) -> Option<PeakView> {
-        self.course.peak_until(to_ns).filter(|_| self.knows_in_use())
-    }
-
-    /// The highest moment, as a moment that can be asked about. The agent tells of it more
-    /// seldom than of what is in use, which may be above the last that it told.
-    #[must_use]
-    pub fn peak_when(&self) -> When {
-        let Some(peak) = self.peak() else { return When::Now };
-        match self.span() {
-            _ if self.in_use().point() > peak.in_use.point() => When::Now,
-            Some((from, to)) if (from..=to).contains(&peak.time_ns) => When::At(peak.time_ns),
-            _ => When::Peak,
-        }
     }
 
     /// What the agent lost, ever; `unsent` includes what it announced since the last status.

@@ -37,6 +37,7 @@ pub mod figures;
 pub(crate) mod fixture;
 pub mod frees;
 pub mod groups;
+mod highest;
 mod known;
 pub mod lifetimes;
 pub mod lives;
@@ -177,6 +178,8 @@ pub struct Session {
     base: Option<Base>,
     /// Births since the base that were heard of.
     heard_born: Total,
+    /// Most that blocks that were heard of had in use, and when.
+    highest: Option<(u64, Total)>,
     then: then::Kept,
     classes: classes::Kept,
     minor: minor::Kept,
@@ -228,6 +231,7 @@ impl Session {
             clock: Clock::default(),
             base: None,
             heard_born: Total::default(),
+            highest: None,
             then: then::Kept::default(),
             classes: classes::Kept::default(),
             minor: minor::Kept::default(),
@@ -402,6 +406,7 @@ impl Session {
                 let block = LiveBlock::from(e);
                 if let Some(w) = self.blocks.birth(&block, stack) {
                     self.stands(block.id, &w);
+                    self.note_highest(e.at.time_ns);
                     if let Some(old) = e.replaces {
                         self.replaced(e, stack, old);
                     }
@@ -488,6 +493,7 @@ impl Session {
                 whole: self.whole(),
             });
         }
+        self.note_highest(end.at.time_ns);
         for (id, block) in gone {
             self.then.end(&One::of(id, &block, &block.weight()), &self.lives);
             let w = block.weight_as_heard();

@@ -74,6 +74,12 @@ impl Steps {
         self.starts_ns.front().copied()
     }
 
+    /// As of when the present values are.
+    #[must_use]
+    pub const fn as_of_ns(&self) -> u64 {
+        self.as_of_ns
+    }
+
     /// Seconds from the start of the oldest step to now.
     #[must_use]
     pub fn seconds(&self) -> f64 {

@@ -399,6 +399,8 @@ fn sums_that_go_on_are_those_of_a_first_look() {
             assert_eq!(others, Some(of_b - sizes[0] as f64));
         }
     }
+    // Out of the window of rates.
+    f.pass_slowly(12.0);
     let cut: Cut = Selection::of(&f.session, filter).by(By::Group);
     let at = f.session.bounds(When::At(f.session.now_ns()));
     let settled = f.session.settled(&at, &cut).map(|settled| settled.chunks);

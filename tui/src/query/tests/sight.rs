@@ -87,6 +87,7 @@ fn what_goes_unseen_bounds_no_moment_before_it() {
         };
         work(&mut f);
         let before = f.time_ns;
+        f.pass(0.5);
         let start = f.session.span().unwrap().0;
         let question = |when| Question { when, ..Question::default() };
         let of = |f: &Fixture, when| estimates(&callsites(&f.session, &question(when)));

@@ -6,10 +6,8 @@ use super::Session;
 use super::present::grid;
 use heaptop_protocol::message::AgentKind;
 
-/// Rates at a moment are over so long before it, in nanoseconds.
+/// Rates at a moment of the past are over so long before it, in nanoseconds.
 const RATE_NS: u64 = 10_000_000_000;
-/// A rate over less says nothing yet.
-const LEAST_SECONDS: f64 = 0.5;
 /// Trends at a moment begin so long before it.
 const TREND_NS: u64 = 120_000_000_000;
 
@@ -23,8 +21,10 @@ pub struct Bounds {
     pub born_after_us: u64,
     /// until this, at which blocks are in use.
     pub end_us: u64,
-    /// Births after this are in rates.
+    /// Births after this are in rates,
     pub window_us: u64,
+    /// until this.
+    pub window_end_us: u64,
     /// What was until then is unknown.
     pub since_us: u64,
     /// Where trends begin,
@@ -75,13 +75,22 @@ impl Bounds {
         // What was allocated is known if all births since the totals are.
         let whole = base.is_some_and(|base| base.time_ns >= since_ns);
         let allocated = in_use && from_ns.map_or(whole, |from| since_ns <= from);
-        let window_ns = from_ns.unwrap_or(end_ns.saturating_sub(RATE_NS)).max(since_ns);
-        let seconds = end_ns.saturating_sub(window_ns) as f64 / 1e9;
         let course = &session.course;
+        // The present has one window, whatever its blocks are put together by.
+        let present = course.rate_window().filter(|_| end_ns == session.now_ns);
+        let (window_ns, window_end_ns) = match (from_ns, present) {
+            (Some(from), _) => (from, end_ns),
+            (None, Some((from, to))) => (from, to.min(end_ns)),
+            (None, None) => (end_ns.saturating_sub(RATE_NS), end_ns),
+        };
+        let window_ns = window_ns.max(since_ns);
+        let seconds = window_end_ns.saturating_sub(window_ns) as f64 / 1e9;
+        // A range that was chosen is as long as it is.
+        let least = from_ns.map_or(session.least_seconds(), |_| f64::MIN_POSITIVE);
         let rates = in_use
-            && seconds >= LEAST_SECONDS
+            && seconds >= least
             && from_ns.is_none_or(|from| since_ns <= from)
-            && !course.was_off(window_ns, end_ns);
+            && !course.was_off(window_ns, window_end_ns);
         let (nursery, phase) =
             session.hello.as_ref().map_or((0, 0), |h| (h.nursery_bytes, h.phase_bytes));
         let runtime = session.hello.as_ref().is_some_and(|h| h.kind == AgentKind::Ocaml);
@@ -105,6 +114,7 @@ impl Bounds {
             born_after_us: born_after_ns / 1000,
             end_us: end_ns / 1000,
             window_us: window_ns / 1000,
+            window_end_us: window_end_ns / 1000,
             since_us: since_ns / 1000,
             trend_us: trend_ns.min(end_ns) / 1000,
             grid: false,
@@ -143,6 +153,12 @@ impl Bounds {
                 }
             },
         }
+    }
+
+    /// Whether a birth is in the window of rates.
+    #[inline]
+    pub const fn in_window(&self, born_us: u64) -> bool {
+        self.window_us < born_us && born_us <= self.window_end_us
     }
 
     /// The same with trends in steps that stay where they are while time goes on.

@@ -25,6 +25,7 @@ pub struct Lately {
     cut: Cut,
     classes: [u64; 2],
     made_ns: u64,
+    ended: bool,
     /// How many of its [`PARTS`] are its own.
     own: u64,
 }
@@ -46,7 +47,8 @@ impl Session {
         let mut kept = self.then.lately.borrow_mut();
         let good = |known: &Lately| {
             let again = known.made_ns.saturating_add(if gone { 1 } else { LATELY_NS });
-            same(known) && known.classes == classes && (known.made_ns..again).contains(&now_ns)
+            let as_is = known.classes == classes && known.ended == self.has_ended();
+            same(known) && as_is && (known.made_ns..again).contains(&now_ns)
         };
         if let Some((known, then)) = kept.iter_mut().find(|(known, _)| good(known)) {
             let passed = (now_ns - known.made_ns) / PART_NS;
@@ -72,7 +74,8 @@ impl Session {
         let then = Arc::new(then);
         kept.retain(|(known, _)| !same(known));
         kept.truncate(KEPT - 1);
-        let known = Lately { from_ns, cut: cut.clone(), classes, made_ns: now_ns, own };
+        let ended = self.has_ended();
+        let known = Lately { from_ns, cut: cut.clone(), classes, made_ns: now_ns, ended, own };
         kept.insert(0, (known, Arc::clone(&then)));
         then
     }

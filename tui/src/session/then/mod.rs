@@ -8,7 +8,7 @@
 //! | in use | blocks alive at T | blocks alive at B |
 //! | allocated | the totals when the viewer came, and what was born since, until T | what was born in it |
 //! | minor, promoted | the same of blocks whose cycle was over by T | of those born in it whose cycle was over by B |
-//! | rates | what was born in the ten seconds before T | what was born in it |
+//! | rates | what was born in the ten seconds before T; of the present, in the window that the agent's totals have ([`Session::rate_seconds`]) | what was born in it |
 //! | lifetimes | everybody followed until T | who lived in it, entering at A who was there before |
 //! | growth | – | gained less lost |
 //! | trend | two minutes until T | all of it |
@@ -90,6 +90,7 @@ struct Key {
     classes: [u64; 2],
     lives: u64,
     snapshots: usize,
+    ended: bool,
     events: u64,
 }
 
@@ -220,10 +221,16 @@ impl Session {
             classes: self.cut_revision(cut),
             lives: self.lives.revision(),
             snapshots: self.blind.len(),
+            ended: self.has_ended(),
             events: match when {
                 When::Peak => self.course.peak().map_or(0, |peak| peak.time_ns),
                 _ if settled => 0,
-                _ => self.everything.events.wrapping_add(self.now_ns),
+                // Totals may be of a moment before the last event.
+                _ => self
+                    .everything
+                    .events
+                    .wrapping_add(self.now_ns)
+                    .wrapping_add(self.course.rate_steps().as_of_ns()),
             },
         }
     }

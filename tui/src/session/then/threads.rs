@@ -54,7 +54,7 @@ impl OfThread {
     }
 
     fn window(&mut self, bounds: &Bounds, born_us: u64, weight: &Weight) {
-        if born_us > bounds.window_us {
+        if bounds.in_window(born_us) {
             self.window.add(weight);
         }
     }
@@ -158,7 +158,7 @@ fn add_living(
 
 /// What was born in the window of rates, dead or alive.
 fn add_window(session: &Session, bounds: &Bounds, threads: &mut Threads) {
-    let (from_us, end_us) = (bounds.window_us, bounds.end_us);
+    let (from_us, end_us) = (bounds.window_us, bounds.window_end_us);
     let mut weights = Weights::new();
     // Most are of the thread that the one before is of.
     let (mut last, mut sum) = (OTHERS, Total::default());

@@ -225,7 +225,7 @@ impl Sets {
                 }
             }
         }
-        if one.born_us > bounds.window_us
+        if bounds.in_window(one.born_us)
             && let Some(group) = self.groups.get_mut(class as usize)
         {
             group.window.add(weight);

@@ -197,10 +197,10 @@ impl Session {
                 group.survived.add(weight);
             }
         };
-        for life in self.lives.born_within(bounds.window_us, bounds.end_us) {
+        for life in self.lives.born_within(bounds.window_us, bounds.window_end_us) {
             add(&Seen::life(&life), weights.of(life.interval, life.size));
         }
-        for (_, block) in self.blocks.born(|us| us > bounds.window_us) {
+        for (_, block) in self.blocks.born(|us| bounds.in_window(us)) {
             add(&Seen::living(block, bounds), weights.of(block.interval, block.size));
         }
     }

@@ -210,9 +210,13 @@ fn check_at(world: &World, at: u64) -> Result<(), TestCaseError> {
     }
     prop_assert_eq!(got.in_use_bytes, exact(world.sum(|b| b.alive(at))));
     prop_assert_eq!(got.allocated_bytes, exact(world.sum(|b| b.born_ns <= at)));
-    let window = at.saturating_sub(10_000 * MS).max(from);
-    let seconds = (at - window) as f64 / 1e9;
-    let want = match world.sum(|b| window < b.born_ns && b.born_ns <= at) / seconds {
+    let (window, until) = match session.course.rate_window() {
+        Some(present) if at >= session.now_ns() => present,
+        _ => (at.saturating_sub(10_000 * MS), at),
+    };
+    let window = window.max(from);
+    let seconds = until.saturating_sub(window) as f64 / 1e9;
+    let want = match world.sum(|b| window < b.born_ns && b.born_ns <= until) / seconds {
         rate if seconds >= 0.5 => exact(rate),
         _ => Estimate::Unknown,
     };

@@ -46,7 +46,7 @@ fn bench() -> Bench {
     let recording = record::File::at(fd, nowhere).unwrap();
     desk.peers.push(Peer::file(recording, desk.hello(), sys::monotonic_ns()));
     let mut bench = Bench { desk, engine, file, born: 0, _alone: alone };
-    bench.births(3, 1);
+    bench.births(3, 1, 5);
     for _ in 0..3 {
         bench.desk.turn();
     }
@@ -67,12 +67,13 @@ struct Recorded {
 }
 
 impl Bench {
-    /// So many births, dealt out to so many callstacks that nobody has seen yet.
-    fn births(&mut self, n: u64, stacks: u64) {
+    /// So many births, dealt out to so many callstacks that nobody has seen yet, of so many
+    /// frames.
+    fn births(&mut self, n: u64, stacks: u64, frames: u64) {
         let stacks: Vec<u32> = (0..stacks)
             .map(|_| {
                 self.born += 1;
-                let frames: Vec<u64> = (0..100).map(|f| (self.born << 32) + (f << 20)).collect();
+                let frames: Vec<u64> = (0..frames).map(|f| (self.born << 32) + (f << 20)).collect();
                 self.engine.callstacks.intern(&Captured::of(&frames, End::Complete))
             })
             .collect();
@@ -141,7 +142,7 @@ const MANY: u64 = 16_384;
 #[test]
 fn a_last_pass_that_is_full_has_its_totals_told() {
     let mut bench = bench();
-    bench.births(MANY, 3);
+    bench.births(MANY, 3, 5);
     let all = MANY + 3;
     let recorded = bench.end();
     assert_eq!(
@@ -153,7 +154,7 @@ fn a_last_pass_that_is_full_has_its_totals_told() {
 #[test]
 fn what_found_no_room_in_the_last_pass_is_told_by_a_snapshot() {
     let mut bench = bench();
-    bench.births(MANY, 3000);
+    bench.births(MANY, 3000, 100);
     let all = MANY + 3;
     let recorded = bench.end();
     assert!(recorded.dropped > 0, "the callstacks alone take more than there is room for");
@@ -170,12 +171,24 @@ fn what_found_no_room_in_the_last_pass_is_told_by_a_snapshot() {
     );
 }
 
+#[test]
+fn totals_that_do_not_fit_into_one_round_are_told_in_several() {
+    let mut bench = bench();
+    bench.births(MANY, MANY, 2);
+    let all = MANY + 3;
+    let recorded = bench.end();
+    assert_eq!(
+        recorded,
+        Recorded { births: MANY, listed: 3, dropped: 0, totals: all, status: all, ended: true }
+    );
+}
+
 /// Each of them has a callstack that is new: its totals are due at once.
 #[test]
 fn totals_are_told_while_all_passes_are_full() {
     let mut bench = bench();
     for _ in 0..3 {
-        bench.births(MANY, 1);
+        bench.births(MANY, 1, 5);
         bench.desk.turn();
     }
     assert_eq!(bench.recorded().totals, 3 * MANY + 3);

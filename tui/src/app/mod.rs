@@ -73,6 +73,7 @@ use crate::system::Memory;
 use crate::view::theme::Theme;
 use base::GrowthBase;
 pub use commands::Wanted;
+use cursor::Cursor;
 use rooms::{Rooms, Wishes};
 pub use screens::{Callers, Screen};
 use settings::Settings;
@@ -184,6 +185,8 @@ pub struct App {
     columns: Vec<Column>,
     /// Whether the user has chosen them: then the first ones are worth the most.
     columns_chosen: bool,
+    /// Where the selection was when rows were last grouped so.
+    left: Vec<(Grouping, Cursor)>,
     /// What was gone into: what rows were, which of them, and its name.
     left_group: Option<(Grouping, NodeKey, Arc<str>)>,
     /// What growth is counted from.
@@ -280,6 +283,7 @@ impl App {
             question: Question::default(),
             columns: Column::ALL.to_vec(),
             columns_chosen: false,
+            left: Vec::new(),
             left_group: None,
             growth_base: GrowthBase::default(),
             automatic: leaks::Automatic::default(),

@@ -524,9 +524,8 @@ impl App {
     /// Lines of each part of the screen.
     #[must_use]
     pub fn rooms(&self) -> Rooms {
-        // About so many: words are not broken, so a little less fits into a line.
-        let line = usize::from(self.size.0).saturating_sub(8).max(1);
-        let lines = |sentence: String| (sentence.chars().count().div_ceil(line)).min(9) as u16;
+        let lines =
+            |sentence: String| crate::view::sentence_lines(&sentence, self.size.0).len() as u16;
         let wishes = Wishes {
             sentence: self.sentence().map_or(0, lines),
             bare: self.choosing(),

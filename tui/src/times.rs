@@ -69,6 +69,11 @@ pub(crate) fn time(text: &str) -> Result<Time, String> {
         _ => {
             let before = word.strip_prefix('-').and_then(duration).map(Time::Before);
             let after = || duration(word.strip_prefix('+').unwrap_or(word)).map(Time::After);
+            if let Some(Time::Before(u64::MAX) | Time::After(u64::MAX)) =
+                before.clone().or_else(after)
+            {
+                return Err("it is longer than anything runs: name a time such as 90s".into());
+            }
             let found = before.or_else(after).or_else(|| clock(word));
             found.unwrap_or_else(|| Time::Mark(word.to_owned()))
         }
@@ -355,6 +360,10 @@ mod tests {
             assert_eq!(time(text), Ok(want), "{text}");
         }
         assert!(time(" ").unwrap_err().contains("such as 90s"));
+        for text in ["99999999999999999999s", "-99999999999999999999s", "600000d"] {
+            assert!(time(text).unwrap_err().contains("longer than anything runs"), "{text}");
+        }
+        assert!(range("1s..99999999999999999999s").unwrap_err().contains("longer than"));
         assert!(range("10s").unwrap_err().contains(".. between"));
         let both = Range { from: Time::Start, to: Time::Before(S) };
         assert_eq!(range("..-1s"), Ok(both));

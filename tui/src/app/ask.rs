@@ -46,7 +46,9 @@ impl App {
                 && (self.awaited_mark(label) || live.trouble(None).is_none())
             {
                 let when = format::uptime(minutes);
-                self.say(format!("marked “{label}”, up {when}"));
+                // The log has it from the session.
+                self.note = Some(format!("marked “{label}”, up {when}"));
+                self.dirty = true;
             }
             self.live = live;
             self.dirty = true;

@@ -513,7 +513,7 @@ pub const BINDINGS: &[Binding] = bindings! {
 /// What the signs on the screens mean.
 pub const LEGEND: &[(&str, &str)] = &[
     ("±9 %", "95 % interval, by its larger half; on a share in points of percent"),
-    ("< ≥ ≤", "one-sided bounds, with 95 % confidence"),
+    ("<, ≥, ≤", "one-sided bounds, with 95 % confidence"),
     ("–", "not known: never the same as 0"),
     ("dim", "fewer than 5 samples stand behind it"),
     ("promoted", "share of the bytes born young that outlived the nursery's cycle"),

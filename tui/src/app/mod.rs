@@ -73,6 +73,7 @@ use crate::system::Memory;
 use crate::view::theme::Theme;
 use base::GrowthBase;
 pub use commands::Wanted;
+use cursor::Cursor;
 use rooms::{Rooms, Wishes};
 pub use screens::{Callers, Screen};
 use settings::Settings;
@@ -184,6 +185,8 @@ pub struct App {
     columns: Vec<Column>,
     /// Whether the user has chosen them: then the first ones are worth the most.
     columns_chosen: bool,
+    /// Where the selection was when rows were last grouped so.
+    left: Vec<(Grouping, Cursor)>,
     /// What was gone into: what rows were, which of them, and its name.
     left_group: Option<(Grouping, NodeKey, Arc<str>)>,
     /// What growth is counted from.
@@ -280,6 +283,7 @@ impl App {
             question: Question::default(),
             columns: Column::ALL.to_vec(),
             columns_chosen: false,
+            left: Vec::new(),
             left_group: None,
             growth_base: GrowthBase::default(),
             automatic: leaks::Automatic::default(),
@@ -520,9 +524,8 @@ impl App {
     /// Lines of each part of the screen.
     #[must_use]
     pub fn rooms(&self) -> Rooms {
-        // About so many: words are not broken, so a little less fits into a line.
-        let line = usize::from(self.size.0).saturating_sub(8).max(1);
-        let lines = |sentence: String| (sentence.chars().count().div_ceil(line)).min(9) as u16;
+        let lines =
+            |sentence: String| crate::view::sentence_lines(&sentence, self.size.0).len() as u16;
         let wishes = Wishes {
             sentence: self.sentence().map_or(0, lines),
             bare: self.choosing(),

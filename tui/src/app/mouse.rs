@@ -187,8 +187,8 @@ impl App {
                     p.order = p.order.by(column);
                 }
             }
-            Screen::Threads(_) => {
-                let Some(by) = view::threads::sort_at(x, width) else { return };
+            Screen::Threads(t) => {
+                let Some(by) = view::threads::sort_at(t, x, width) else { return };
                 if let Some(Screen::Threads(t)) = self.stack.last_mut() {
                     t.sort_by(by);
                 }

@@ -5,6 +5,7 @@ use super::keys::{Action, Place, TABS};
 use super::{App, Callers, Screen, tree};
 use crate::query::{Column, Direction, Grouping, Label, NodeKey, Row};
 use crate::session::Session;
+use crate::view;
 
 impl App {
     /// Along the rows.
@@ -50,6 +51,7 @@ impl App {
             }
             Some(Screen::Export(menu)) => {
                 let len = menu.formats().len();
+                let page = view::export::rows(len, page);
                 menu.cursor.go(to(menu.cursor.index(), page), len, page);
             }
             Some(Screen::Targets(targets)) => targets.scroll(|at| to(at, page), page),

@@ -112,11 +112,17 @@ impl App {
         (self.first && !keys.is_empty()).then(|| format!("new here? {}", keys.join(" · ")))
     }
 
-    /// What is to be said before anything is shown: the last stays until the first key, all
-    /// are in the log.
+    /// What is to be said before anything is shown: the last stays until the first key, and
+    /// says how many more are in the log.
     pub fn tell(&mut self, said: Vec<String>) {
+        let more = said.len().saturating_sub(1);
         for sentence in said {
             self.say(sentence);
+        }
+        if let (Some(last), 1..) = (&self.note, more) {
+            let key = self.key_for(Action::Go(Place::Log));
+            let key = key.map_or_else(String::new, |key| format!(" ({key})"));
+            self.note = Some(format!("{last}; and {more} more: see Log{key}"));
         }
     }
 
@@ -209,6 +215,18 @@ mod tests {
         assert_eq!(app.update(Message::Refresh, &f.session), []);
         f.pass(2.0);
         assert!(matches!(app.update(Message::Refresh, &f.session)[..], [Effect::Send(_)]));
+    }
+
+    #[test]
+    fn of_many_mistakes_it_is_said_that_there_are_more() {
+        let told = |said: &[&str]| {
+            let mut app = App::new(Options::default());
+            app.tell(said.iter().map(|said| (*said).to_owned()).collect());
+            app.note().map(str::to_owned)
+        };
+        assert_eq!(told(&[]), None);
+        assert_eq!(told(&["a"]).as_deref(), Some("a"));
+        assert_eq!(told(&["a", "b", "c"]).as_deref(), Some("c; and 2 more: see Log (9)"));
     }
 
     #[test]

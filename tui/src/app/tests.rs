@@ -235,6 +235,22 @@ fn the_selection_follows_its_row() {
 }
 
 #[test]
+fn the_selection_is_where_it_was_when_rows_are_grouped_so_again() {
+    let f = fixture();
+    let mut app = app(&f.session);
+    press(&mut app, &f.session, &[KeyCode::Down]);
+    assert_eq!(selected(&app), "small");
+    press(&mut app, &f.session, &[c('t'), KeyCode::Down]);
+    let function = selected(&app);
+    press(&mut app, &f.session, &[c('t'); 5]);
+    assert_eq!(selected(&app), "small", "after all groupings");
+    press(&mut app, &f.session, &[c('t')]);
+    assert_eq!(selected(&app), function);
+    press(&mut app, &f.session, &[c('r'), c('t'), c('t'), c('t'), c('t'), c('t'), c('t')]);
+    assert_eq!(selected(&app), "big", "what was reset was forgotten");
+}
+
+#[test]
 fn a_held_order_holds_in_the_tree() {
     let mut f = fixture();
     let mut app = app(&f.session);

@@ -352,8 +352,19 @@ impl App {
 
     /// Rows are something else.
     fn next_group(&mut self, session: &Session) {
-        let at = Grouping::ALL.iter().position(|&g| g == self.question.group).unwrap_or(0);
-        self.group_by(Grouping::ALL[(at + 1) % Grouping::ALL.len()], session);
+        let before = self.question.group;
+        let at = Grouping::ALL.iter().position(|&g| g == before).unwrap_or(0);
+        let next = Grouping::ALL[(at + 1) % Grouping::ALL.len()];
+        if let Some(Screen::Callsites(cursor)) = self.stack.first() {
+            self.left.retain(|(group, _)| *group != before);
+            self.left.push((before, *cursor));
+        }
+        self.group_by(next, session);
+        let back = self.left.iter().find(|(group, _)| *group == next).map(|(_, cursor)| *cursor);
+        if let (Some(back), Some(Screen::Callsites(cursor))) = (back, self.stack.first_mut()) {
+            *cursor = back;
+            self.ask(session);
+        }
         let [_, many] = self.question.group.names();
         self.say(format!("rows are {many}"));
     }
@@ -381,7 +392,7 @@ impl App {
         for screen in self.stack.iter_mut().chain(&mut self.lowest).chain(&mut self.aside) {
             screen.reset();
         }
-        self.left_group = None;
+        (self.left, self.left_group) = (Vec::new(), None);
         self.passed_over = 0;
         self.metric = self.settings.metric;
         self.times = Times::default();

@@ -61,7 +61,7 @@ impl Export {
 
 /// Says how a target is exported that runs, where no file is meant but one.
 fn recorded(source: &str) -> Result<(), Failure> {
-    if load::is_file(source.as_ref()) || Wanted::from(source).socket().is_err() {
+    if load::is_file(source.as_ref()) || Wanted::from(source).find().is_err() {
         return Ok(());
     }
     Err(Failure::Usage(format!(

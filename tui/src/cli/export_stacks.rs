@@ -1,11 +1,10 @@
 //! `heaptop export --format svg|folded`: callstacks with what they count.
 
-use std::io::{self, Write};
 use std::path::Path;
 
 use super::export::Export;
 use super::load::load;
-use super::{Failure, say};
+use super::{Failure, output, say};
 use crate::export::{self, Format, Names, Request, Shown};
 use crate::query::{self, Direction};
 use crate::report::views;
@@ -49,25 +48,11 @@ fn write(
     format: Format,
     bytes: &[u8],
 ) -> Result<(), Failure> {
-    match output {
-        Some(path) if path == Path::new("-") => {
-            let mut out = io::stdout().lock();
-            out.write_all(bytes)?;
-            Ok(out.flush()?)
-        }
-        Some(path) => export::write(path, bytes).map_err(|error| {
-            let more = if error.kind() == io::ErrorKind::AlreadyExists {
-                ": move it away or choose another name"
-            } else {
-                ""
-            };
-            Failure::Usage(format!("cannot write {}: {error}{more}", path.display()))
-        }),
-        None => {
-            let written = export::write_new(shown, format, &Names::within(Path::new(".")), bytes);
-            let path = written.map_err(Failure::Failed)?;
-            say(&format!("written: {}", path.display()));
-            Ok(())
-        }
+    if let Some(path) = output {
+        return output::write(path, |out| Ok((true, out.write_all(bytes)?)));
     }
+    let written = export::write_new(shown, format, &Names::within(Path::new(".")), bytes);
+    let path = written.map_err(Failure::Failed)?;
+    say(&format!("written: {}", path.display()));
+    Ok(())
 }

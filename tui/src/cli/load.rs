@@ -1,18 +1,18 @@
 //! A session without a screen: of a file, or of a running target.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use heaptop_protocol::message::FromAgent;
 
-use super::{Failure, record};
+use super::{Failure, meant, record};
 use crate::session::Session;
+use crate::source::file::{self, FileError};
 use crate::source::inbox::Event;
 use crate::source::tell::Tell;
-use crate::source::wanted::Wanted;
-use crate::source::{Link, SourceEvent, State, file};
+use crate::source::{Link, SourceEvent, State};
 use crate::symbols::Symbolizer;
 
 /// How long a target may take to tell what is there.
@@ -32,15 +32,23 @@ pub(super) fn load(source: &str) -> Result<Session, Failure> {
     if is_file(path) {
         return file(path);
     }
-    let socket = Wanted::from(source).socket().map_err(Failure::Usage)?;
-    attach(&socket, Duration::ZERO, &AtomicUsize::new(0))
+    attach(&target(source)?, Duration::ZERO, &AtomicUsize::new(0))
+}
+
+/// Where the target listens that is called `source`. A directory may be called so as well: if
+/// nothing else is, it was meant.
+fn target(source: &str) -> Result<PathBuf, Failure> {
+    let path = Path::new(source);
+    meant(source).map_err(|failure| match file::sniff(path) {
+        Err(error @ FileError::Directory(_)) => Failure::Usage(error.to_string()),
+        _ => failure,
+    })
 }
 
 /// What a target tells that is called `source`, and what happens in it for so long from then
 /// on; a signal ends that early.
 pub(super) fn watched(source: &str, time: Duration) -> Result<Session, Failure> {
-    let socket = Wanted::from(source).socket().map_err(Failure::Usage)?;
-    attach(&socket, time, &*record::signals()?)
+    attach(&target(source)?, time, &*record::signals()?)
 }
 
 /// What a file tells to its end.
@@ -275,5 +283,8 @@ mod tests {
         assert!(!is_file(Path::new("4711")));
         let refused = load(file.to_str().unwrap());
         assert!(matches!(refused, Err(Failure::Usage(_))));
+        // A directory of the name of no target: `src` is one of the working directory.
+        let Err(Failure::Usage(said)) = load("src") else { panic!("there is none in it") };
+        assert!(said.starts_with("src is a directory"), "{said}");
     }
 }

@@ -14,6 +14,7 @@ mod list;
 mod load;
 mod man;
 mod open;
+mod output;
 mod record;
 mod report;
 mod seal;
@@ -217,16 +218,26 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         ));
     }
     terminal::usable(|name| std::env::var(name).ok()).map_err(Failure::Usage)?;
-    let setup = config::setup(arguments, named);
+    let mut setup = config::setup(arguments, named);
     match &arguments.command {
         Some(Command::Demo { .. }) => demo(setup),
         Some(Command::Open(open)) => open.run(setup),
         Some(Command::Attach { target }) => {
-            let socket = Wanted::from(&**target).socket().map_err(Failure::Usage)?;
-            attach(&socket, None, setup)
+            let meant = Wanted::from(&**target).find().map_err(Failure::Usage)?;
+            setup.said.extend(meant.guessed);
+            attach(&meant.socket, None, setup)
         }
         _ => choose(setup),
     }
+}
+
+/// Where the target listens that is called so. If that was not its whole name, says which it is.
+fn meant(target: &str) -> Result<PathBuf, Failure> {
+    let meant = Wanted::from(target).find().map_err(Failure::Usage)?;
+    if let Some(sentence) = &meant.guessed {
+        say(sentence);
+    }
+    Ok(meant.socket)
 }
 
 fn list(json: bool) -> Result<(), Failure> {

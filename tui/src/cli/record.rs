@@ -13,10 +13,10 @@ use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
-use super::{Failure, say, size};
+use super::{Failure, meant, say, size};
 use crate::record::{self, How, Plan, Summary};
 use crate::source::Link;
-use crate::source::wanted::{Wanted, socket_of};
+use crate::source::wanted::socket_of;
 use crate::view::format::{self, Rounding};
 
 /// Between two looks for the child's agent.
@@ -25,6 +25,12 @@ const LOOK: Duration = Duration::from_millis(10);
 const AGENT: Duration = Duration::from_secs(10);
 /// Between two lines about progress.
 const PROGRESS: Duration = Duration::from_millis(500);
+
+/// What to say where nothing is named.
+const NOTHING: &str = "what shall be recorded? A target, by its pid, its name or its socket \
+                       (`heaptop list` names them), or a command: heaptop record -- COMMAND";
+/// No time is longer: a century.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// Records a target into a file, without a screen. ^C ends it.
 ///
@@ -53,11 +59,7 @@ pub(super) struct Record {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     keep: Option<u16>,
     /// The target's pid, name, or the path of its socket.
-    #[arg(
-        value_name = "PID|NAME|SOCKET",
-        required_unless_present = "command",
-        conflicts_with = "command"
-    )]
+    #[arg(value_name = "PID|NAME|SOCKET", conflicts_with = "command")]
     target: Option<String>,
     /// A command to start and record. It must have the agent linked.
     #[arg(last = true, value_name = "CMD")]
@@ -76,8 +78,11 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
         "h" => 3600.0,
         _ => return Err(sentence()),
     };
-    let number: f64 = number.trim().parse().map_err(|_| sentence())?;
-    let time = Duration::try_from_secs_f64(number * unit).map_err(|_| sentence())?;
+    let seconds = unit * number.trim().parse::<f64>().map_err(|_| sentence())?;
+    if seconds > LONGEST.as_secs_f64() {
+        return Err("it is longer than anything runs: name a time such as 90s, 5m or 1h".into());
+    }
+    let time = Duration::try_from_secs_f64(seconds).map_err(|_| sentence())?;
     if time.is_zero() { Err(sentence()) } else { Ok(time) }
 }
 
@@ -115,8 +120,10 @@ impl Record {
         if !self.command.is_empty() {
             return self.run_command(&plan, &came);
         }
-        let target = self.target.as_deref().unwrap_or_default();
-        let socket = Wanted::from(target).socket().map_err(Failure::Usage)?;
+        let Some(target) = &self.target else {
+            return Err(Failure::Usage(NOTHING.into()));
+        };
+        let socket = meant(target)?;
         let link = Link::open(&socket).map_err(|error| Failure::Usage(error.to_string()))?;
         let mut shown = Shown::new();
         let summary = record::run(link, &plan, |bytes, events, lost| {
@@ -272,5 +279,24 @@ mod tests {
         for text in ["", "s", "0", "-1s", "1d", "1e99h", "nan", "é"] {
             assert!(time(text).unwrap_err().contains("such as 90s"), "{text}");
         }
+        for text in ["99999999999999999999s", "9999999999"] {
+            assert!(time(text).unwrap_err().starts_with("it is longer than"), "{text}");
+        }
+    }
+
+    #[test]
+    fn who_names_nothing_is_told_of_targets_and_commands() {
+        let nothing = Record {
+            output: None,
+            force: false,
+            duration: None,
+            rotate_size: None,
+            rotate_time: None,
+            keep: None,
+            target: None,
+            command: Vec::new(),
+        };
+        let Err(Failure::Usage(said)) = nothing.run() else { panic!("nothing was recorded") };
+        assert!(said.contains("its name") && said.contains("record -- COMMAND"), "{said}");
     }
 }

@@ -1,6 +1,7 @@
 //! `heaptop report`: what a screen shows, printed.
 
 use std::io::{self, IsTerminal, Write};
+use std::num::IntErrorKind;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -156,8 +157,13 @@ enum Format {
 
 /// Reads how many rows there may be.
 fn rows(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|rows| *rows > 0);
-    number.ok_or_else(|| "it must be a number of rows, 1 at least".to_owned())
+    match text.parse::<usize>() {
+        Ok(rows @ 1..) => Ok(rows),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => {
+            Err(format!("there are never so many rows: {} at most", usize::MAX))
+        }
+        _ => Err("it must be a number of rows, 1 at least".to_owned()),
+    }
 }
 
 impl Report {
@@ -300,6 +306,7 @@ mod tests {
         for (line, sentence) in [
             ("x --top 0", "it must be a number of rows, 1 at least"),
             ("x --top -1", "unexpected argument"),
+            ("x --top 99999999999999999999999", "never so many rows"),
             ("x --view leaks --metric allocated-bytes", "on --view leaks: leave it out"),
             ("x --view threads --metric in-use-objects", "on --view threads: leave it out"),
             ("x --view peak --metric allocated-bytes", "the peak is of what was in use"),

@@ -95,6 +95,9 @@ pub struct Series {
     pub key: NodeKey,
     /// Its name.
     pub label: Label,
+    /// How many of the others were larger than this one since the viewer came: it stands on
+    /// them, whatever the moment.
+    pub layer: usize,
     /// Bytes in use at the moment that was asked about.
     pub in_use: Estimate,
     /// Bytes in use by column; NaN where it is not told apart.
@@ -116,7 +119,8 @@ pub struct Timeline {
     pub promoted: Vec<f64>,
     /// Resident memory in bytes.
     pub rss: Vec<f64>,
-    /// The largest callsites since the viewer came, the largest first.
+    /// The largest callsites since the viewer came: first what has most in use at the moment
+    /// that was asked about.
     pub series: Vec<Series>,
     /// From this column on callsites are told apart; `None`: in none, as where a filter is of
     /// single blocks, which nobody followed over time.
@@ -385,15 +389,19 @@ fn told(
         }
         all.sight(Part::InUse).map_or(Estimate::Unknown, |sight| estimate::bytes(&rest, sight))
     });
-    let series = largest
+    let mut series: Vec<Series> = largest
         .iter()
         .zip(values)
-        .map(|(&(group, _), values)| {
+        .enumerate()
+        .map(|(layer, (&(group, _), values))| {
             let node = &book.nodes()[book.groups().group(group).callsite() as usize];
             let in_use = bytes(&numbers.group(group).in_use);
-            Series { key: node.key, label: node.label.clone(), in_use, values }
+            Series { key: node.key, label: node.label.clone(), layer, in_use, values }
         })
         .collect();
+    // What is known from above alone may be nothing.
+    let point = |series: &Series| series.in_use.point().unwrap_or(0.0);
+    series.sort_by(|a, b| point(b).total_cmp(&point(a)));
     Layered { series, told_from, others: bytes(&others), other_callsites, rest }
 }
 
@@ -424,8 +432,15 @@ mod tests {
         assert_eq!(t.in_use[19], 10_000.0);
         assert!(t.is_same(&timeline(&f.session, "", When::Now, 20, 2)));
         assert!(!t.is_same(&timeline(&f.session, "", When::Now, 21, 2)));
+        // What was the largest for long is the lowest layer, and not always the first row.
+        f.alloc(stacks[2], 2000);
+        f.pass(1.0);
+        let now = timeline(&f.session, "", When::Now, 20, 2);
+        let rows: Vec<(&str, usize)> =
+            now.series.iter().map(|s| (&*s.label.function, s.layer)).collect();
+        assert_eq!(rows, [("site3", 1), ("site4", 0)]);
         // Before it was there.
-        let then = When::At(f.time_ns - 15_000_000_000);
+        let then = When::At(f.time_ns - 16_000_000_000);
         let t = timeline(&f.session, "site4", then, 20, 2);
         assert_eq!(t.series.len(), 1);
         assert_eq!(t.series[0].in_use.point(), Some(0.0));

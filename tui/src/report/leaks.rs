@@ -71,11 +71,15 @@ fn about_leaks(session: &Session, asked: &Asked, leaks: &Leaks, mark: Option<&st
         (_, Some(mark)) => format!(" (since “{mark}”)"),
         (_, None) => format!(" (since {})", came(session)),
     };
+    // Where no time has passed all that lives is old.
+    let older = match leaks.older_than_ns {
+        0 => "of any age".to_owned(),
+        ns => format!("for more than {}", long(ns)),
+    };
     let mut notes = vec![format!(
-        "old: alive at {} for more than {}; growth from {} to {}{since}, “grew” where it is more \
+        "old: alive at {}, {older}; growth from {} to {}{since}, “grew” where it is more \
          than chance, of all callsites together in 95 % of cases",
         elapsed(leaks.to_ns),
-        long(leaks.older_than_ns),
         elapsed(leaks.from_ns),
         elapsed(leaks.to_ns),
     )];
@@ -84,10 +88,11 @@ fn about_leaks(session: &Session, asked: &Asked, leaks: &Leaks, mark: Option<&st
     }
     let watched_ns = leaks.to_ns.saturating_sub(leaks.from_ns);
     if !recorded(session) && asked.when == When::Now && watched_ns < SHORT_NS {
-        notes.push(format!(
-            "watched {}: growth needs longer: --for 10s, or a recording",
-            long(watched_ns)
-        ));
+        let watched = match watched_ns {
+            0 => "not watched yet".to_owned(),
+            ns => format!("watched {}", long(ns)),
+        };
+        notes.push(format!("{watched}: growth needs longer: --for 10s, or a recording"));
     }
     let born = leaks.generations.iter().enumerate().skip(1).map(|(at, generation)| {
         let mark = generation.mark.as_ref().map(|mark| format!(" after “{mark}”"));

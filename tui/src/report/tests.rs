@@ -355,6 +355,13 @@ fn growth_that_nobody_had_time_to_see_is_said() {
     f.alloc(leak, 1000);
     f.pass(0.2);
     let out = |f: &Fixture| printed(&made(&f.session, &asked(View::Leaks, When::Now)), 160);
+    let just = Fixture::new(1);
+    let now = out(&just);
+    assert!(
+        now.contains("not watched yet: growth needs longer") && !now.contains("0.0 ns"),
+        "{now}"
+    );
+    assert!(now.contains(", of any age; growth"), "{now}");
     let note = "watched 200 ms: growth needs longer: --for 10s, or a recording";
     assert!(out(&f).contains(note), "{}", out(&f));
     f.pass(10.0);

@@ -100,12 +100,27 @@ impl From<&str> for Wanted {
     }
 }
 
+/// The target that is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meant {
+    /// Where it listens.
+    pub socket: PathBuf,
+    /// Where it was not named in full: which was taken, in a sentence that must be told.
+    pub guessed: Option<String>,
+}
+
+impl From<PathBuf> for Meant {
+    fn from(socket: PathBuf) -> Self {
+        Self { socket, guessed: None }
+    }
+}
+
 impl Wanted {
-    /// The socket of the one target that is meant; else a sentence.
-    pub fn socket(&self) -> Result<PathBuf, String> {
+    /// The one target that is meant; else a sentence.
+    pub fn find(&self) -> Result<Meant, String> {
         match self {
-            Self::Pid(pid) => socket_of(*pid),
-            Self::Socket(path) => Ok(path.clone()),
+            Self::Pid(pid) => socket_of(*pid).map(Meant::from),
+            Self::Socket(path) => Ok(path.clone().into()),
             Self::Name(name) if name.trim().is_empty() => {
                 Err("a target has a pid, a name or a socket, and what was given is empty: see `heaptop list`".into())
             }
@@ -115,16 +130,26 @@ impl Wanted {
 }
 
 /// The target called `name`, or, without one, that whose name contains it.
-fn choose(name: &str, targets: &[Found]) -> Result<PathBuf, String> {
+fn choose(name: &str, targets: &[Found]) -> Result<Meant, String> {
     let exact: Vec<&Found> = targets.iter().filter(|f| f.target.hello.name == name).collect();
-    let found = if exact.is_empty() {
+    let guessed = exact.is_empty();
+    let found = if guessed {
         targets.iter().filter(|f| f.target.hello.name.contains(name)).collect()
     } else {
         exact
     };
     match &found[..] {
         [] => Err(format!("no target is called {name}: see `heaptop list`")),
-        [one] => Ok(one.target.socket.clone()),
+        [one] => {
+            let (socket, called, pid) =
+                (one.target.socket.clone(), &one.target.hello.name, one.target.pid);
+            let guessed = guessed.then(|| {
+                format!(
+                    "no target is called {name}: this is {called} (pid {pid}), the only one with that in its name"
+                )
+            });
+            Ok(Meant { socket, guessed })
+        }
         many => {
             let pids: Vec<String> = many.iter().map(|f| f.target.pid.to_string()).collect();
             Err(format!(
@@ -146,7 +171,7 @@ mod tests {
     fn a_target_is_named_by_pid_name_or_socket() {
         assert_eq!(Wanted::from("12"), Wanted::Pid(12));
         assert_eq!(Wanted::from("orders"), Wanted::Name("orders".into()));
-        let nothing = Wanted::from(" ").socket().unwrap_err();
+        let nothing = Wanted::from(" ").find().unwrap_err();
         assert!(nothing.contains("what was given is empty"), "{nothing}");
         assert_eq!(Wanted::from("./x"), Wanted::Socket("./x".into()));
         let found = |pid, name: &str| Found {
@@ -160,8 +185,11 @@ mod tests {
             parent: None,
         };
         let all = vec![found(1, "api"), found(2, "api-test"), found(3, "web"), found(4, "web")];
-        assert_eq!(choose("api", &all), Ok("/1".into()));
-        assert_eq!(choose("test", &all), Ok("/2".into()));
+        assert_eq!(choose("api", &all), Ok(PathBuf::from("/1").into()), "it is called so");
+        let part = choose("test", &all).unwrap();
+        assert_eq!(part.socket, PathBuf::from("/2"));
+        let told = "no target is called test: this is api-test (pid 2)";
+        assert!(part.guessed.as_ref().is_some_and(|said| said.starts_with(told)), "{part:?}");
         assert!(choose("web", &all).unwrap_err().contains("3, 4"));
         assert!(choose("db", &all).unwrap_err().contains("no target is called db"));
     }

@@ -142,7 +142,8 @@ fn columns(app: &App, width: u16) -> (u16, Vec<(&'static Spec, Placed)>) {
             } else {
                 1 + (i as u8).min(40)
             };
-            Wanted { worth, ..spec.wanted }
+            let mark = layout::mark(spec.column == question.sort, question.descending);
+            Wanted { worth, ..spec.wanted }.headed(spec.title, mark)
         })
         .collect();
     let (name, placed) = layout::place(width, &wanted);
@@ -209,11 +210,7 @@ pub(super) fn draw(app: &App, cursor: &Cursor, parts: &Parts, frame: &mut Frame)
 }
 
 fn heading(app: &App, name: u16, columns: &[(&Spec, Placed)], area: Rect, frame: &mut Frame) {
-    let mark = |column| match (app.question().sort == column, app.question().descending) {
-        (false, _) => "",
-        (true, true) => "▼",
-        (true, false) => "▲",
-    };
+    let mark = |column| layout::mark(app.question().sort == column, app.question().descending);
     let mut line = names::plain(
         &format!("{} {}", app.question().group.names()[0], mark(Column::Callsite)),
         name,

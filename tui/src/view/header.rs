@@ -258,7 +258,7 @@ const PLAIN_BYTES: usize = 8;
 pub fn figures(app: &App, area: Rect, frame: &mut Frame) {
     let gap = if area.width < NARROW { 2 } else { 3 };
     let room = usize::from(area.width.saturating_sub(2));
-    let items = items(app, area.width < NARROW);
+    let items = items(app, area.width < NARROW, room + 1);
     for (y, line) in (area.y..).zip(flow(items, room, gap, usize::from(area.height))) {
         let mut spans = vec![Span::raw(" ")];
         for item in &line {
@@ -271,13 +271,18 @@ pub fn figures(app: &App, area: Rect, frame: &mut Frame) {
 }
 
 /// All items, from the first to the last. On a narrow screen those that are about as long
-/// stand together: so they fit into two lines of 80 columns.
-fn items(app: &App, narrow: bool) -> Vec<Item> {
+/// stand together: so they fit into two lines of 80 columns. In `room` columns an interval that
+/// does not fit as a whole is left out: cut it would be another.
+fn items(app: &App, narrow: bool, room: usize) -> Vec<Item> {
     let s = app.summary();
     let mut items = Vec::new();
     let mut push = |label, figure: Figure, kept, worth| {
-        let (value, dim) = (figure.to_string(), figure.dim);
-        items.push(Item { label, value, kept, dim, loss: false, worth });
+        let dim = figure.dim;
+        let mut item = Item { label, value: figure.to_string(), kept, dim, loss: false, worth };
+        if item.needs() > room {
+            item.value = figure.value;
+        }
+        items.push(item);
     };
     let known = |value: String| Figure { value, interval: String::new(), dim: false };
     let bytes = |v: f64| known(format::bytes(v, 3, Rounding::Nearest));

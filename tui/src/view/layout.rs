@@ -5,8 +5,8 @@
 //! and more where there are many figures.
 //! Columns are taken in the order of their worth while they fit tight, then
 //! made roomy in the same order while names keep [`COMFORTABLE_NAME`], and names
-//! get what is left. Where not even the worthiest fits, it is shown without its
-//! interval.
+//! get what is left. The worthiest is there before any other: for it names may become as short
+//! as [`SHORT_NAME`], and where it does not fit even so it is shown without its interval.
 
 use ratatui::text::{Line, Span};
 
@@ -16,6 +16,8 @@ use super::{paint, text};
 /// Columns of the marker of the selected row.
 pub const MARKER: u16 = 1;
 const LEAST_NAME: u16 = 24;
+/// The worthiest column leaves less, rather than that another stands in its place.
+const SHORT_NAME: u16 = 18;
 /// With this many figures, more of them are worth less than readable names.
 const ENOUGH: usize = 5;
 const READABLE_NAME: u16 = 36;
@@ -40,6 +42,19 @@ pub struct Wanted {
     pub roomy: Fields,
     /// Worth: the least goes first.
     pub worth: u8,
+}
+
+impl Wanted {
+    /// The same, as wide at least as its heading with the sign of what rows are sorted by.
+    #[must_use]
+    pub fn headed(self, title: &str, mark: &str) -> Self {
+        let heading = (text::width(title) + text::width(mark)) as u16;
+        let wide = |Fields(value, interval): Fields| {
+            let missing = heading.saturating_sub(Fields(value, interval).width());
+            Fields(value + missing, interval)
+        };
+        Self { tight: wide(self.tight), roomy: wide(self.roomy), ..self }
+    }
 }
 
 /// Where a column is.
@@ -71,24 +86,23 @@ pub fn place(width: u16, wanted: &[Wanted]) -> (u16, Vec<Placed>) {
 
     let mut fields: Vec<Option<Fields>> = vec![None; wanted.len()];
     let mut left = room;
-    let mut taken = 0;
-    for &i in &order {
+    for (taken, &i) in order.iter().enumerate() {
         let tight = wanted[i].tight;
-        let name = if taken < ENOUGH { LEAST_NAME } else { READABLE_NAME };
-        if left >= name + gap + tight.width() {
-            fields[i] = Some(tight);
-            left -= gap + tight.width();
-            taken += 1;
-        }
-    }
-    if let Some(&first) = order.first()
-        && left == room
-    {
-        let bare = Fields(wanted[first].tight.0, 0);
-        if room / 2 >= bare.width() {
-            fields[first] = Some(bare);
-            left -= gap + bare.width();
-        }
+        let name = match fields.iter().flatten().count() {
+            0 => SHORT_NAME,
+            1..ENOUGH => LEAST_NAME,
+            _ => READABLE_NAME,
+        };
+        let bare = Fields(tight.0, 0);
+        let fits = if left >= name + gap + tight.width() {
+            tight
+        } else if taken == 0 && room / 2 >= bare.width() {
+            bare
+        } else {
+            continue;
+        };
+        fields[i] = Some(fits);
+        left -= gap + fits.width();
     }
     for &i in &order {
         let more = wanted[i].roomy.width().saturating_sub(wanted[i].tight.width());
@@ -305,5 +319,22 @@ mod tests {
         assert_eq!(shown(20), [1]);
         assert_eq!(shown(45), [1]);
         assert_eq!(shown(60), [0, 1]);
+        // One that would fit into the same room is not in the place of the worthiest.
+        let wide = Wanted { tight: Fields(9, 9), ..BYTES };
+        let placed = |width| place(width, &[SHARE, wide]);
+        let fields =
+            |width| placed(width).1.iter().map(|p| (p.index, p.fields)).collect::<Vec<_>>();
+        assert_eq!(fields(40), [(1, Fields(9, 9))]);
+        assert_eq!(placed(40).0, 19);
+        assert_eq!(fields(38), [(1, Fields(9, 0))]);
+    }
+
+    #[test]
+    fn a_column_is_as_wide_as_its_heading() {
+        let time = Wanted { tight: Fields(8, 0), roomy: Fields(8, 6), worth: 1 };
+        let headed = time.headed("mean life", "▼");
+        assert_eq!((headed.tight, headed.roomy), (Fields(10, 0), time.roomy));
+        assert_eq!(heading("mean life", "▼", headed.tight), "mean life▼");
+        assert_eq!(BYTES.headed("in use", "▼").tight, BYTES.tight);
     }
 }

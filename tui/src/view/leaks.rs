@@ -290,6 +290,9 @@ fn in_two(text: &str, room: usize) -> Option<(String, String)> {
 }
 
 fn ago(ns: u64) -> String {
+    if ns == 0 {
+        return "no time".into();
+    }
     format::duration(ns as f64, 2, Rounding::Nearest)
 }
 
@@ -491,7 +494,10 @@ fn born(app: &App, answer: &Answer) -> Said {
             None => String::new(),
         },
     };
-    let old = format!("old: over {}", ago(answer.older_than_ns));
+    let old = match answer.older_than_ns {
+        0 => "old: of any age".to_owned(),
+        ns => format!("old: over {}", ago(ns)),
+    };
     let every = if every.is_empty() { every } else { format!("; {every}") };
     let forms = vec![
         format!("{what}{every}; {old}"),

@@ -33,7 +33,7 @@ pub fn rows(log: &Log, width: u16) -> Vec<Row> {
     for line in log.lines.iter().flatten() {
         let said = text::clean(&line.text).into_owned();
         let mut head = Some((format::moment(line.at_ns, u64::MAX), line.kind));
-        for part in wrapped(&said, room) {
+        for part in text::wrapped(&said, room) {
             rows.push(Row { head: head.take(), text: part, kind: line.kind });
         }
     }
@@ -44,7 +44,7 @@ pub fn rows(log: &Log, width: u16) -> Vec<Row> {
         let said =
             format!("{frames} no name: {module} is stripped there, or its file is not to be read");
         let mut head = Some(("now".to_owned(), Kind::Viewer));
-        for part in wrapped(&said, room) {
+        for part in text::wrapped(&said, room) {
             rows.push(Row { head: head.take(), text: part, kind: Kind::Viewer });
         }
     }
@@ -58,45 +58,6 @@ const fn lead(width: u16) -> usize {
         MEDIUM.. => 1 + TIME,
         _ => 1,
     }
-}
-
-/// Breaks a text between words where it can.
-fn wrapped(said: &str, columns: usize) -> Vec<String> {
-    let mut rows = vec![String::new()];
-    for word in said.split(' ') {
-        let mut word = word;
-        loop {
-            let row = rows.last_mut().expect("there is one");
-            let gap = usize::from(!row.is_empty());
-            if text::width(row) + gap + text::width(word) <= columns {
-                if gap > 0 {
-                    row.push(' ');
-                }
-                row.push_str(word);
-                break;
-            }
-            if !row.is_empty() {
-                rows.push(String::new());
-                continue;
-            }
-            // It is longer than a row.
-            let mut end = 0;
-            for (at, c) in word.char_indices() {
-                if text::width(&word[..at + c.len_utf8()]) > columns {
-                    break;
-                }
-                end = at + c.len_utf8();
-            }
-            let end = if end == 0 { word.len() } else { end };
-            row.push_str(&word[..end]);
-            word = &word[end..];
-            if word.is_empty() {
-                break;
-            }
-            rows.push(String::new());
-        }
-    }
-    rows
 }
 
 /// Draws what is in sight.
@@ -186,24 +147,26 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_is_one_line() {
+        let mut f = orders();
+        let mut app = run(&f.session, (100, 30), "Mone⏎");
+        let at = f.now();
+        f.say(heaptop_protocol::message::Mark { at, label: "one".into() });
+        app.update(crate::app::Message::Refresh, &f.session);
+        assert!(app.note().is_some_and(|note| note.starts_with("marked “one”")));
+        press(&mut app, &f.session, "9");
+        let shown = text(&drawn(&app, (100, 30)));
+        let lines: Vec<&str> = shown.lines().filter(|line| line.contains("“one”")).collect();
+        let [line] = lines[..] else { panic!("{shown}") };
+        assert!(line.contains("moment      mark “one”"), "{shown}");
+    }
+
+    #[test]
     fn what_heaptop_did_is_in_it() {
         let f = orders();
         let mut app = run(&f.session, (100, 30), "m");
         press(&mut app, &f.session, "9");
         let shown = text(&drawn(&app, (100, 30)));
         assert!(shown.contains("viewer      counting in use, objects"), "{shown}");
-    }
-
-    #[test]
-    fn words_are_kept_whole_where_they_fit() {
-        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrapped("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
-        assert_eq!(wrapped("", 4), [""]);
-        for width in 1..12 {
-            let rows = wrapped("a longer sentence, of some words: 12345678901234", width);
-            assert!(rows.iter().all(|row| text::width(row) <= width), "{rows:?}");
-            let all: String = rows.concat().chars().filter(|c| *c != ' ').collect();
-            assert_eq!(all, "alongersentence,ofsomewords:12345678901234");
-        }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) mod callers;
 pub mod callsites;
 pub(crate) mod columns;
 pub mod details;
-mod export;
+pub(crate) mod export;
 mod flame;
 pub mod format;
 pub(crate) mod header;
@@ -55,15 +55,19 @@ pub(crate) mod timebar;
 mod timeline;
 
 use ratatui::Frame;
+use ratatui::buffer::Buffer;
 use ratatui::layout::{Alignment, Rect};
 use ratatui::style::Stylize;
 use ratatui::text::Line;
-use ratatui::widgets::{Paragraph, Wrap};
+use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use crate::app::keys::{Action, TimeKey};
 use crate::app::{App, Reading, Screen};
 use crate::query::When;
 use crate::session::Connection;
+
+/// More lines than any sentence is given.
+const MOST_LINES: usize = 4;
 
 /// The smallest screen that is drawn, in columns and rows.
 const LEAST: (u16, u16) = (20, 5);
@@ -130,11 +134,8 @@ pub fn draw(app: &App, frame: &mut Frame) {
         timebar::draw(app, parts.curve, frame);
     }
     if let Some(sentence) = app.sentence() {
-        let sentence = text::clean(&sentence).into_owned();
-        let area = Rect { x: area.x + 1, width: area.width - 1, ..parts.sentence };
-        let room = usize::from(area.width) * usize::from(area.height);
-        let paragraph = Paragraph::new(text::keep_start(&sentence, room).into_owned());
-        frame.render_widget(paragraph.wrap(Wrap { trim: true }).bold(), area);
+        let place = Rect { x: area.x + 1, width: area.width - 1, ..parts.sentence };
+        lines(sentence_lines(&sentence, area.width), place, frame.buffer_mut(), Stylize::bold);
     }
     for rule in [parts.upper_rule, parts.lower_rule] {
         frame.render_widget(Line::from("─".repeat(usize::from(rule.width))).dim(), rule);
@@ -171,6 +172,32 @@ pub fn draw(app: &App, frame: &mut Frame) {
     app.options().theme.paint(frame.buffer_mut());
     if app.options().ascii {
         plain::ascii(frame.buffer_mut());
+    }
+}
+
+/// The lines that a sentence above the rows has on a screen of so many columns.
+#[must_use]
+pub fn sentence_lines(sentence: &str, width: u16) -> Vec<String> {
+    let columns = usize::from(width).saturating_sub(1).max(1);
+    // Somebody else may have written it: no more of it is looked at than can be seen.
+    let seen: String = sentence.chars().take(columns * MOST_LINES).collect();
+    text::wrapped(&text::clean(&seen), columns)
+}
+
+/// Draws lines; where there are more than find room, the last one that does ends with a sign.
+fn lines(
+    mut lines: Vec<String>,
+    area: Rect,
+    buffer: &mut Buffer,
+    style: impl Fn(Line<'static>) -> Line<'static>,
+) {
+    let (room, most) = (usize::from(area.width), usize::from(area.height));
+    if let Some(last) = most.checked_sub(1).filter(|_| lines.len() > most) {
+        let rest = lines.split_off(last).join(" ");
+        lines.push(text::keep_start(&rest, room).into_owned());
+    }
+    for (y, line) in (area.y..area.bottom()).zip(lines) {
+        style(Line::from(line)).render(Rect { y, height: 1, ..area }, buffer);
     }
 }
 
@@ -325,6 +352,8 @@ mod hostile_tests;
 mod keys_tests;
 #[cfg(test)]
 mod mouse_tests;
+#[cfg(test)]
+mod narrow_tests;
 #[cfg(test)]
 mod pane_tests;
 #[cfg(test)]

@@ -1,15 +1,34 @@
 //! `--ascii`: every character of the drawn screen becomes an ASCII one, in its
 //! own place, so that no width changes.
 
-use ratatui::buffer::Buffer;
+use ratatui::buffer::{Buffer, Cell};
 
 /// Replaces what is not ASCII.
 pub fn ascii(buffer: &mut Buffer) {
-    for cell in &mut buffer.content {
-        if !cell.symbol().is_ascii() {
-            let plain = cell.symbol().chars().next().map_or(' ', substitute);
-            cell.set_char(plain);
+    let columns = usize::from(buffer.area.width).max(1);
+    for row in buffer.content.chunks_mut(columns) {
+        for at in 0..row.len() {
+            let Some(sign) = row[at].symbol().chars().next().filter(|sign| !sign.is_ascii()) else {
+                continue;
+            };
+            row[at].set_char(substitute(sign));
+            if matches!(sign, '≥' | '≤') {
+                or_equal(row, at);
+            }
         }
+    }
+}
+
+/// `≥ 1` and `> 1` say different things: the sign at `at` becomes two, over a blank beside it,
+/// so that nothing moves. One that has no blank on either side stays one sign.
+fn or_equal(row: &mut [Cell], at: usize) {
+    let blank = |row: &[Cell], at: usize| row.get(at).is_some_and(|cell| cell.symbol() == " ");
+    if blank(row, at + 1) {
+        row[at + 1].set_char('=');
+    } else if let Some(before) = at.checked_sub(1).filter(|before| blank(row, *before)) {
+        let sign = row[at].symbol().to_owned();
+        row[before].set_symbol(&sign);
+        row[at].set_char('=');
     }
 }
 
@@ -63,6 +82,23 @@ mod tests {
                 found.extend(signs.map(|sign| (name.clone(), sign)));
             }
         }
+    }
+
+    #[test]
+    fn a_bound_says_whether_it_is_reached() {
+        let plain = |text: &str| {
+            let mut buffer = Buffer::with_lines([text]);
+            ascii(&mut buffer);
+            buffer.content.iter().map(Cell::symbol).collect::<String>()
+        };
+        assert_eq!(plain("≥ 1.2 M  100 % ≥ 97 ≤ 4 KiB"), ">=1.2 M  100 % >=97 <=4 KiB");
+        assert_eq!(plain("> 1 min > 4"), "> 1 min > 4");
+        assert_eq!(plain("at ≥1"), "at>=1", "a blank before it will do");
+        assert_eq!(plain("≥1≤"), ">1<", "and without any it is one sign");
+        assert_eq!(plain("▸≥"), ">>");
+        let mut rows = Buffer::with_lines(["a≥", " b"]);
+        ascii(&mut rows);
+        assert_eq!(rows, Buffer::with_lines(["a>", " b"]), "the next row is another");
     }
 
     #[test]

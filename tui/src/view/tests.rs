@@ -325,7 +325,9 @@ fn ascii_is_ascii_and_nothing_moves() {
         let plain = drawn(&app, size);
         assert!(text(&plain).is_ascii());
         for (a, b) in drawn(&rich, size).content.iter().zip(&plain.content) {
-            assert!(a.symbol() == b.symbol() || !a.symbol().is_ascii());
+            // A bound that may be reached takes the blank beside it.
+            let or_equal = (a.symbol(), b.symbol()) == (" ", "=");
+            assert!(a.symbol() == b.symbol() || !a.symbol().is_ascii() || or_equal);
         }
         if keys.is_empty() {
             insta::assert_snapshot!("ascii", text(&plain));

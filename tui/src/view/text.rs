@@ -74,6 +74,47 @@ pub fn keep_end(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(kept.concat())
 }
 
+/// Breaks a text between words where it can.
+#[must_use]
+pub fn wrapped(said: &str, columns: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    let mut row = String::new();
+    for word in said.split(' ') {
+        let mut word = word;
+        loop {
+            let gap = usize::from(!row.is_empty());
+            if width(&row) + gap + width(word) <= columns {
+                if gap > 0 {
+                    row.push(' ');
+                }
+                row.push_str(word);
+                break;
+            }
+            if !row.is_empty() {
+                rows.push(std::mem::take(&mut row));
+                continue;
+            }
+            // It is longer than a row.
+            let mut end = 0;
+            for (at, c) in word.char_indices() {
+                if width(&word[..at + c.len_utf8()]) > columns {
+                    break;
+                }
+                end = at + c.len_utf8();
+            }
+            let end = if end == 0 { word.len() } else { end };
+            row.push_str(&word[..end]);
+            word = &word[end..];
+            if word.is_empty() {
+                break;
+            }
+            rows.push(std::mem::take(&mut row));
+        }
+    }
+    rows.push(row);
+    rows
+}
+
 /// What is seen of a line that is typed in `columns`, with the column `cursor` in it: also how
 /// many columns are hidden on the left. The end is where one types.
 #[must_use]
@@ -349,6 +390,19 @@ mod tests {
             for cut in [keep_start(&text, columns), keep_end(&text, columns), keep_name(&text, columns), keep_path(&text, columns)] {
                 prop_assert!(width(&cut) <= columns);
             }
+        }
+    }
+
+    #[test]
+    fn words_are_kept_whole_where_they_fit() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
+        assert_eq!(wrapped("", 4), [""]);
+        for columns in 1..12 {
+            let rows = wrapped("a longer sentence, of some words: 12345678901234", columns);
+            assert!(rows.iter().all(|row| width(row) <= columns), "{rows:?}");
+            let all: String = rows.concat().chars().filter(|c| *c != ' ').collect();
+            assert_eq!(all, "alongersentence,ofsomewords:12345678901234");
         }
     }
 }

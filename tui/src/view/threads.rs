@@ -52,15 +52,25 @@ const COLUMNS: [Spec; 6] = [
     spec("others free", Sort::Share, SHARE, 80, |t| format::ratio(&t.freed_elsewhere)),
 ];
 
-fn placed(width: u16) -> (u16, Vec<Placed>) {
-    let wanted: Vec<Wanted> = COLUMNS.iter().map(|spec| spec.wanted).collect();
+/// A worth above all others: what rows are sorted by must be seen.
+const SORTED_BY: u8 = 200;
+
+fn placed(width: u16, sort: Sort) -> (u16, Vec<Placed>) {
+    let wanted: Vec<Wanted> = COLUMNS
+        .iter()
+        .map(|spec| {
+            let worth = if spec.sort == sort { SORTED_BY } else { spec.wanted.worth };
+            let mark = layout::mark(spec.sort == sort, true);
+            Wanted { worth, ..spec.wanted }.headed(spec.title, mark)
+        })
+        .collect();
     layout::place(width, &wanted)
 }
 
 /// What the heading at column `x` sorts by.
 #[must_use]
-pub fn sort_at(x: u16, width: u16) -> Option<Sort> {
-    let (name, placed) = placed(width);
+pub fn sort_at(threads: &Threads, x: u16, width: u16) -> Option<Sort> {
+    let (name, placed) = placed(width, threads.sort);
     if x <= name {
         return Some(Sort::Name);
     }
@@ -70,7 +80,7 @@ pub fn sort_at(x: u16, width: u16) -> Option<Sort> {
 
 /// Draws heading, rows, and what figures are of.
 pub(super) fn draw(app: &App, threads: &Threads, parts: &Parts, frame: &mut Frame) {
-    let (name, placed) = placed(parts.body.width);
+    let (name, placed) = placed(parts.body.width, threads.sort);
     let mark = |sort: Sort| match (threads.sort == sort, sort == Sort::Name, threads.reversed) {
         (false, ..) => "",
         (true, true, false) | (true, false, true) => "▲",

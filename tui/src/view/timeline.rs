@@ -133,6 +133,8 @@ fn amounts(highest: f64, layout: &Layout, frame: &mut Frame) {
 fn chart(app: &App, answer: &query::Timeline, highest: f64, area: Rect, buffer: &mut Buffer) {
     let ascii = app.options().ascii;
     let rows = f64::from(area.height);
+    let mut layers: Vec<&query::Series> = answer.series.iter().collect();
+    layers.sort_by_key(|series| series.layer);
     for (column, x) in (area.x..area.right()).enumerate() {
         let total = answer.in_use.get(column).copied().unwrap_or(f64::NAN);
         if !total.is_finite() || highest <= 0.0 {
@@ -154,7 +156,7 @@ fn chart(app: &App, answer: &query::Timeline, highest: f64, area: Rect, buffer: 
                 *part
             } else {
                 let mut under = 0.0;
-                let of = answer.series.iter().position(|series| {
+                let of = layers.iter().position(|series| {
                     under += height(known(&series.values, column) * scale);
                     middle < under
                 });
@@ -362,7 +364,7 @@ fn legend(app: &App, timeline: &Timeline, answer: &query::Timeline, area: Rect, 
     let usual = callsites::name_columns(app, columns);
     let names = names::callsites(series.clone().map(|series| &series.label), columns, usual);
     for (i, (series, name)) in series.zip(names).enumerate() {
-        let filling = match FILLINGS[i] {
+        let filling = match FILLINGS[series.layer] {
             // None of the chart's is this row's.
             _ if answer.told_from.is_none() => ' ',
             (_, plain) if ascii => plain,
@@ -376,7 +378,7 @@ fn legend(app: &App, timeline: &Timeline, answer: &query::Timeline, area: Rect, 
         line.push_span(if figure.dim { said.dim() } else { said.into() });
         list_row(line, i == timeline.cursor.index(), line_at(i + 1), frame);
     }
-    let (said, figure) = rest(answer);
+    let Some((said, figure)) = rest(answer) else { return };
     let sign = if answer.told_from.is_some() { REST } else { ' ' };
     let mut line = Line::from(format!(" {sign} "));
     line.push_span(text::keep_start(&said, name_width).into_owned());
@@ -386,24 +388,22 @@ fn legend(app: &App, timeline: &Timeline, answer: &query::Timeline, area: Rect, 
     frame.render_widget(line, line_at(1 + answer.series.len().min(shown)));
 }
 
-/// What stands on top of the callsites, and what that had in use. Where the chart is not of the
-/// filter, the others that it takes.
-fn rest(answer: &query::Timeline) -> (String, Estimate) {
+/// What stands on top of the callsites, and what that had in use; `None`: nothing does. Where
+/// the chart is not of the filter, the others that it takes.
+fn rest(answer: &query::Timeline) -> Option<(String, Estimate)> {
     let others = match answer.other_callsites {
         1 => "1 other".to_owned(),
         n => format!("{} others", format::grouped(n)),
     };
-    match answer.rest.filter(|_| answer.told_from.is_some()) {
-        None if answer.rest.is_some()
-            && answer.series.is_empty()
-            && answer.other_callsites == 0 =>
-        {
+    Some(match answer.rest.filter(|_| answer.told_from.is_some()) {
+        None if answer.other_callsites > 0 => (others, answer.others),
+        None if answer.rest.is_some() && answer.series.is_empty() => {
             ("nothing fits the filter".into(), answer.others)
         }
-        None => (others, answer.others),
+        None => return None,
         Some(rest) if answer.other_callsites == 0 => ("not in the filter".into(), rest),
         Some(rest) => (format!("not in the filter, and {others} that are"), rest),
-    }
+    })
 }
 
 fn pad(line: &mut Line<'static>, to: usize) {

@@ -194,6 +194,19 @@ fn the_rest_of_the_chart_is_named() {
     }
 }
 
+/// Where there are no others nothing is said of them.
+#[test]
+fn no_others_have_no_line() {
+    let mut f = Fixture::new(4096);
+    let stack = f.stack(&["main", "only"]);
+    f.alloc(stack, 1 << 20);
+    f.pass(10.0);
+    for size in [(80, 24), (120, 40)] {
+        let shown = screen(&f.session, size, "4");
+        assert!(shown.contains("█ only") && !shown.contains("others"), "{shown}");
+    }
+}
+
 /// What is full up to its top has the filling of what is there, not that of the first callsite.
 #[test]
 fn the_top_of_a_full_column_has_its_own_filling() {

@@ -89,10 +89,16 @@ impl Rng {
     /// How many of `n` samples remain when each is kept with probability `keep`:
     /// Binomial(n, keep). Takes a sample of λ to one of keep·λ.
     pub fn thin(&mut self, n: u64, keep: f64) -> u64 {
-        if keep >= 1.0 {
+        let drop = 1.0 - keep;
+        if drop <= NONE {
             return n;
         }
-        if keep <= 0.5 && n as f64 * keep > DIRECT {
+        // Who keeps most draws those that are not kept: there is a gap for each, and beyond
+        // [`DIRECT`] of them none. From ½ on the difference is exact.
+        if keep > 0.5 {
+            return n - self.thin(n, drop);
+        }
+        if n as f64 * keep > DIRECT {
             return self.binomial(n, keep);
         }
         let ln_miss = (-keep).ln_1p();
@@ -146,6 +152,9 @@ impl Rng {
 /// Expected samples behind the first, from which on the binomial is drawn
 /// directly: a gap costs about as much as a thirtieth of such a draw.
 const DIRECT: f64 = 32.0;
+
+/// What rounding leaves of 0 where a probability of 1 is a product and a quotient.
+const NONE: f64 = 4.0 * f64::EPSILON;
 
 /// ln k! − ((k + ½) ln(k + 1) − (k + 1) + ½ ln 2π): what Stirling's formula
 /// for (k + 1) leaves.
@@ -238,6 +247,61 @@ mod tests {
             assert!((mean - n as f64 * keep).abs() < 5.0 * sigma, "{n} {keep}: {mean}");
         }
         assert_eq!(rng.thin(9, 1.0), 9);
+    }
+
+    #[test]
+    fn thinning_by_little_is_binomial_too() {
+        // Told by what is dropped, of which there may be little among very much.
+        let mut rng = Rng::seeded(13, 0);
+        for keep in [0.5, 0.51, 0.9, 0.999, 1.0 - 1e-9, 1.0 - 1e-12] {
+            for n in [1u64, 3, 60, 1000, 1 << 20, 1 << 30, 1 << 40] {
+                let draws = 20_000;
+                let (expected, drop) = (n as f64 * (1.0 - keep), 1.0 - keep);
+                // Off what is expected, for the squares' sake.
+                let (mut sum, mut squares) = (0.0, 0.0);
+                for _ in 0..draws {
+                    let off = (n - rng.thin(n, keep)) as f64 - expected;
+                    sum += off;
+                    squares += off * off;
+                }
+                let (mean, variance) = (sum / f64::from(draws), squares / f64::from(draws));
+                let true_variance = expected * keep;
+                let sigma = (true_variance / f64::from(draws)).sqrt();
+                // Of what hardly ever is dropped one is many sigmas.
+                let one = 1.0 / f64::from(draws);
+                assert!(mean.abs() < 5.0 * sigma + one, "{n} {keep}: {mean} off");
+                // Its own variance: that of a square, by the fourth moment.
+                let excess = (1.0 - 6.0 * keep * drop) / true_variance;
+                let sigma = ((2.0 + excess) / f64::from(draws)).sqrt() * true_variance;
+                let off = (variance - true_variance).abs();
+                assert!(off < 5.0 * sigma + 2.0 * one, "{n} {keep}: {variance}");
+            }
+        }
+        assert_eq!(rng.thin(1 << 40, 1.0 - f64::EPSILON), 1 << 40, "as good as 1");
+    }
+
+    #[test]
+    fn thinning_by_little_has_the_binomials_law() {
+        // Each number that can be kept, against its own probability: by χ².
+        for (n, keep) in [(6, 0.51), (6, 0.9), (200, 0.8), (300, 0.51)] {
+            let mut rng = Rng::seeded(17, n as u32);
+            let draws = 200_000;
+            let mut seen = vec![0f64; n as usize + 1];
+            (0..draws).for_each(|_| seen[rng.thin(n, keep) as usize] += 1.0);
+            let (mut p, mut chi, mut classes) = ((1.0 - keep).powi(n as i32), 0.0, 0.0);
+            for (k, seen) in seen.iter().enumerate() {
+                let expected = p * f64::from(draws);
+                if expected > 10.0 {
+                    chi += (seen - expected).powi(2) / expected;
+                    classes += 1.0;
+                } else {
+                    assert!(*seen < 60.0, "{n} {keep}: {k} {seen} times, not {expected}");
+                }
+                p *= (n as f64 - k as f64) / (k as f64 + 1.0) * keep / (1.0 - keep);
+            }
+            let sigma = f64::sqrt(2.0 * classes);
+            assert!(chi < classes + 6.0 * sigma, "{n} {keep}: {chi} in {classes} classes");
+        }
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub mod fuzzing;
 use config::Builder;
 use engine::hook;
 use engine::tracker::Cause;
-use engine::{Engine, WhyOff, domain, own, sys, unwind};
+use engine::{Engine, WhyOff, domain, floats, own, sys, unwind};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -200,7 +200,7 @@ fn start_agent(engine: &'static Engine) {
         let room = own::there_are(SETUP_BYTES + engine.memory_bytes / SETUP_SHARE);
         // SAFETY: the constructor and those who have just made an engine come here, with
         // it, once.
-        let started = unsafe { stream::start(engine, room) };
+        let started = floats::apart(|| unsafe { stream::start(engine, room) });
         domain::here(|d| d.set_agents(false));
         started
     };

@@ -49,6 +49,10 @@ impl Interval {
     /// ln(1 − λ): −∞ at R = 1.
     #[must_use]
     pub fn ln_miss(self) -> f64 {
+        // Not calculated: of 0 there is no logarithm, which is a signal where it is asked for.
+        if self == Self::EXACT {
+            return f64::NEG_INFINITY;
+        }
         (-self.lambda()).ln_1p()
     }
 

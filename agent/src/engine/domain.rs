@@ -34,6 +34,7 @@
 //! Nothing here has a destructor: frees that come after all destructors of a
 //! thread, and threads that only free, work as any others.
 
+use super::floats;
 use super::sampler::Rng;
 use super::sync::{StartsAsZeros, per_thread};
 use heaptop_protocol::estimate::Interval;
@@ -298,17 +299,15 @@ impl Domain {
     pub fn stop(&self, size: usize, rate: Rate) -> Option<Hit> {
         let size = size as u64;
         let before = self.left_before(size as usize);
-        let mut rng = self.rng.get();
         let mut to_sample = before.unwrap_or(0).saturating_add(self.beyond.get());
         if self.is_new() {
             // The first gap of the thread begins at this very block.
             self.adopt(rate);
-            to_sample = self.fresh_gap(&mut rng);
+            to_sample = self.fresh_gap();
         }
         let (hit, mut gap) = match self.interval() {
             Some(interval) if size > to_sample => {
-                let behind = size - to_sample - 1;
-                let (n_samples, gap) = rng.samples(behind, self.lambda.get(), self.ln_miss.get());
+                let (n_samples, gap) = self.samples(size - to_sample - 1, interval);
                 (Some(Hit { n_samples, interval }), gap)
             }
             Some(_) => (None, to_sample - size),
@@ -316,9 +315,8 @@ impl Domain {
         };
         if rate.word != self.word.get() {
             self.adopt(rate);
-            gap = self.fresh_gap(&mut rng);
+            gap = self.fresh_gap();
         }
-        self.rng.set(rng);
         self.grant(gap);
         hit
     }
@@ -330,13 +328,36 @@ impl Domain {
     fn adopt(&self, rate: Rate) {
         self.word.set(rate.word);
         if let Some(interval) = rate.interval {
-            self.lambda.set(interval.lambda());
-            self.ln_miss.set(interval.ln_miss());
+            floats::apart(|| {
+                self.lambda.set(interval.lambda());
+                self.ln_miss.set(interval.ln_miss());
+            });
         }
     }
 
-    fn fresh_gap(&self, rng: &mut Rng) -> u64 {
-        if self.interval().is_some() { rng.gap(self.ln_miss.get()) } else { NEVER }
+    fn fresh_gap(&self) -> u64 {
+        let sampled = self.interval().is_some();
+        if sampled { self.draw(|rng| rng.gap(self.ln_miss.get())) } else { NEVER }
+    }
+
+    /// Samples in a block behind its first, that one included, and the gap that follows.
+    /// At R = 1 each byte is one, and nothing is drawn.
+    fn samples(&self, behind: u64, interval: Interval) -> (u64, u64) {
+        if interval == Interval::EXACT {
+            return (behind.saturating_add(1), 0);
+        }
+        self.draw(|rng| rng.samples(behind, self.lambda.get(), self.ln_miss.get()))
+    }
+
+    /// Draws from the generator: all that a domain calculates is in here and in
+    /// [`Self::adopt`].
+    fn draw<T>(&self, f: impl FnOnce(&mut Rng) -> T) -> T {
+        floats::apart(|| {
+            let mut rng = self.rng.get();
+            let drawn = f(&mut rng);
+            self.rng.set(rng);
+            drawn
+        })
     }
 
     fn grant(&self, gap: u64) {

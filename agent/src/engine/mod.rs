@@ -28,6 +28,7 @@
 
 pub mod callstack;
 pub mod domain;
+pub mod floats;
 pub mod header;
 pub mod hook;
 pub mod kinds;

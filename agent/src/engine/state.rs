@@ -21,7 +21,7 @@ use super::sync::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
     shared,
 };
-use super::{Engine, sampled_set, unwind};
+use super::{Engine, floats, sampled_set, unwind};
 use crate::config::Builder;
 
 const NEW: u8 = 0;
@@ -113,7 +113,7 @@ impl Engine {
         if STATE.compare_exchange(from, STARTING, AcqRel, Relaxed).is_err() {
             return false;
         }
-        match make().and_then(|engine| region::place(engine).ok_or(WhyOff::NoMemory)) {
+        match floats::apart(make).and_then(|engine| region::place(engine).ok_or(WhyOff::NoMemory)) {
             Ok(engine) => {
                 ENGINE.store(engine, Release);
                 STATE.store(RUNNING, Release);

@@ -90,6 +90,9 @@ impl Allocation<'_> {
     /// Blocks that this block stands for, itself included: 1 / (1 − (1 − λ)^size).
     #[must_use]
     pub fn weight_objects(&self) -> f64 {
+        if self.lambda >= 1.0 {
+            return 1.0;
+        }
         let miss = (-self.lambda).ln_1p() * self.size as f64;
         let p = -miss.exp_m1();
         if p > 0.0 { 1.0 / p } else { 1.0 }

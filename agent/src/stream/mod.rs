@@ -30,7 +30,7 @@ mod server;
 mod stranded;
 mod threads;
 
-use crate::engine::{Engine, domain, sys, unwind};
+use crate::engine::{Engine, domain, floats, sys, unwind};
 use descriptors::Known;
 use desk::Desk;
 use ledger::Ledger;
@@ -241,6 +241,7 @@ fn short(text: &str) -> String {
 }
 
 extern "C" fn main(errand: *mut c_void) -> *mut c_void {
+    floats::apart_for_good();
     domain::here(|d| {
         d.enter();
         d.set_agents(true);

@@ -291,3 +291,30 @@ fn row_25_callstacks_are_cut_at_the_root_end() {
     // The innermost frames are kept, and stand last.
     assert_eq!(few[..], many[many.len() - 5..]);
 }
+
+/// A signal would end all of these tests.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn what_is_sampled_is_no_floating_point_exception_of_the_programs() {
+    #[link(name = "m")]
+    unsafe extern "C" {
+        fn feenableexcept(which: i32) -> i32;
+        fn fedisableexcept(which: i32) -> i32;
+    }
+    const ALL: i32 = 0x3d;
+    let _beside = crate::help::beside();
+    for lambda in [1.0, 0.9, 0.3, 1e-3] {
+        let sums = Arc::new(Sums::default());
+        let config = Config::lambda(lambda).unwrap().scope(Scope::Thread);
+        // SAFETY: the thread's own word; nothing is calculated here until it is as before.
+        unsafe { feenableexcept(ALL) };
+        let profile = start(config, Summing(Arc::clone(&sums), lambda));
+        for _ in 0..2000 {
+            drop(block(LARGE as usize));
+        }
+        let stopped = profile.map(|profile| profile.stop());
+        // SAFETY: as above.
+        unsafe { fedisableexcept(ALL) };
+        assert_eq!(stopped.ok(), Some(Ok(())));
+    }
+}

@@ -42,10 +42,7 @@ impl Domain {
 
     /// How many of `n` samples are left when each is kept with this probability.
     pub fn thin(&self, n: u64, keep: f64) -> u64 {
-        let mut rng = self.rng.get();
-        let left = rng.thin(n, keep);
-        self.rng.set(rng);
-        left
+        self.draw(|rng| rng.thin(n, keep))
     }
 
     /// The countdown begins anew with the next block. For a thread that is

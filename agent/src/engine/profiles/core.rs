@@ -5,12 +5,12 @@
 //! back. A place never ceases to be a core, so a token that is out of date does no harm:
 //! its generation is another.
 
-use super::super::Engine;
 use super::super::sync::{
     AtomicBool, AtomicU32, AtomicU64, Mutex, MutexGuard,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use super::super::tracker::Cause;
+use super::super::{Engine, floats};
 use super::list::List;
 use heaptop_protocol::estimate::Interval;
 use std::any::Any;
@@ -131,11 +131,13 @@ impl Terms {
 
     /// The R at which a countdown finds at least λ; `None` for λ = 0.
     pub fn interval(&self) -> Option<Interval> {
-        if self.lambda <= 0.0 {
-            return None;
-        }
-        let r = (1.0 / self.lambda).floor().clamp(1.0, f64::from(u32::MAX));
-        Interval::new(r as u64)
+        floats::apart(|| {
+            if self.lambda <= 0.0 {
+                return None;
+            }
+            let r = (1.0 / self.lambda).floor().clamp(1.0, f64::from(u32::MAX));
+            Interval::new(r as u64)
+        })
     }
 }
 

@@ -3,11 +3,11 @@
 use super::Profiles;
 use super::claim::{BORN, CLAIMED, Frames, HELD, LEDGER, MAJOR, ONLY, QUEUED, RUNNING, YOUNG};
 use super::core::{Core, Phase, What};
-use crate::engine::Engine;
 use crate::engine::domain::{Domain, Hit};
 use crate::engine::sync::Ordering::{Relaxed, Release};
 use crate::engine::tracker::Birth;
 use crate::engine::unwind::{Captured, End};
+use crate::engine::{Engine, floats};
 use heaptop_protocol::estimate::Interval;
 use std::cell::Cell;
 
@@ -40,6 +40,10 @@ impl<'a> Shares<'a> {
     #[cold]
     #[inline(never)]
     pub fn of(engine: &'a Engine, d: &Domain, hit: Hit) -> Self {
+        floats::apart(|| Self::divide(engine, d, hit))
+    }
+
+    fn divide(engine: &'a Engine, d: &Domain, hit: Hit) -> Self {
         // λ of the countdown may be below what a client wants by now, for the domain has
         // not looked since: then the client has all, at that λ.
         let r = f64::from(hit.interval.bytes());

@@ -41,3 +41,16 @@ fn errno_is_left_as_it_was() {
     let ended = same(&act(&["errno"]));
     assert!(ended.stdout.contains("changed [0, 0, 0] times"), "{}", ended.stdout);
 }
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn calculations_of_the_agents_are_no_exceptions_of_the_programs() {
+    for run in [act(&["calculations"]), usual_act(&["calculations"])] {
+        for interval in [None, Some("64")] {
+            let run = interval.map_or(run.clone(), |r| run.clone().env("HEAPTOP_INTERVAL", r));
+            let ended = same(&run.env("HEAPTOP_FOLLOW", "1"));
+            assert!(ended.stdout.contains("come up: 0x0\n"), "{}", ended.stdout);
+            assert!(ended.stdout.contains("the child ended with 0x700"), "{}", ended.stdout);
+        }
+    }
+}

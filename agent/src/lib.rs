@@ -228,11 +228,19 @@ static CONSTRUCTOR: extern "C" fn() = {
         }
         // Inside an allocation it could not be done: stacks before end where they begin.
         unwind::prime();
-        // An allocation that no compiler may leave out: the first stop.
-        drop(std::hint::black_box(Box::new(std::hint::black_box(0u8))));
+        if Engine::running().is_none() {
+            // An allocation that no compiler may leave out: whether we are the program's
+            // allocator, and with which settings, only one can tell. It is not the program's.
+            domain::here(domain::Domain::probe);
+            drop(std::hint::black_box(Box::new(std::hint::black_box(0u8))));
+            domain::here(domain::Domain::takes_probe);
+        }
         let Some(engine) = Engine::running() else { return };
         // What the thread sets up once is none of the program's.
         let entered = domain::here(domain::Domain::enter);
+        if entered {
+            domain::here(|d| engine.begin_domain(d));
+        }
         stream::loader::stay();
         start_agent(engine);
         if entered {

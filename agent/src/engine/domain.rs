@@ -82,6 +82,8 @@ pub struct Domain {
     apart: Cell<u64>,
     /// Whether no profile samples here at the moment.
     suspended: Cell<bool>,
+    /// Whether an allocation here is the agent's, made to see whose allocator it reaches.
+    probes: Cell<bool>,
 }
 
 // SAFETY: cells of numbers, for which all zeros are a value.
@@ -162,6 +164,7 @@ impl Domain {
             token: Cell::new(0),
             apart: Cell::new(0),
             suspended: Cell::new(false),
+            probes: Cell::new(false),
         }
     }
 
@@ -214,6 +217,17 @@ impl Domain {
     /// Whether it is.
     pub fn is_agents(&self) -> bool {
         self.agents.get()
+    }
+
+    /// What this thread allocates next is asked for by the agent before there is an engine:
+    /// it starts one, where it reaches us, and is no stop.
+    pub fn probe(&self) {
+        self.probes.set(true);
+    }
+
+    /// Whether that was so; it is no more.
+    pub fn takes_probe(&self) -> bool {
+        self.probes.replace(false)
     }
 
     /// The thread's number, once [`Self::begin`] gave it one.

@@ -58,6 +58,12 @@ pub fn stop(size: usize, settings: &crate::config::Builder, in_child: fn(&'stati
         }
         let (engine, started) = match Engine::running() {
             Some(engine) => (Some(engine), false),
+            None if d.takes_probe() => {
+                start(settings);
+                d.refund(size);
+                d.leave();
+                return passed;
+            }
             None => start(settings),
         };
         let Some(engine) = engine else {

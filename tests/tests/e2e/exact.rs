@@ -44,6 +44,9 @@ pub fn assert_exact(told: &Told, truths: &Truths) {
     let wrong: Vec<String> =
         functions.iter().flat_map(|f| compare(&truths[f], &totals[f])).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // What the agent does to begin is none of the program's.
+    let own = &names.totals(told, &["constructor"])["constructor"];
+    assert_eq!(own.allocated.n, 0, "blocks of the agent's own");
 
     // The live blocks, one by one, are those of the totals.
     for function in functions {

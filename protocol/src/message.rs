@@ -95,7 +95,7 @@ pub struct Hello {
 pub struct Thread {
     /// Its id.
     pub id: ThreadId,
-    /// The kernel's number, in the target's own namespace.
+    /// The kernel's number, in the target's own namespace; 0 where the id is of many threads.
     pub tid: u32,
     /// Its name; empty where it could not be read.
     pub name: String,

@@ -57,8 +57,10 @@ pub use state::WhyOff;
 use sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed, scaled};
 use tracker::{Returned, Tracker};
 
-/// Threads that are told apart; those beyond share the last number.
+/// Numbers of threads: each that begins gets the next, those that ended keep theirs.
 pub const MAX_DOMAINS: usize = scaled(1 << 14, 2);
+/// The last of them, which all threads beyond share.
+pub const OTHER_THREADS: u32 = MAX_DOMAINS as u32 - 1;
 
 /// Under a limit on address space the region is at most this part of it.
 const SHARE_OF_LIMIT: u64 = 16;
@@ -347,23 +349,24 @@ impl Engine {
     fn begin(&self, domain: &Domain) {
         let _errno = sys::Errno::keep();
         let nth = self.domains.fetch_add(1, Relaxed);
-        let id = nth.min(MAX_DOMAINS as u32 - 1);
+        let id = nth.min(OTHER_THREADS);
         // Threads that share the last number do not draw alike for that.
         let seed = self.seed ^ u64::from(nth - id) << 32;
         domain.begin(id, self.generation, seed);
-        if let Some(slot) = self.tids.get(id as usize) {
+        // The last number is many threads', and so none's.
+        if let Some(slot) = self.tids.get(id as usize).filter(|_| id != OTHER_THREADS) {
             slot.store(sys::tid(), Relaxed);
         }
     }
 
     /// The kernel's numbers of all domains that have begun, by domain; 0 for one
-    /// that is just beginning.
+    /// that is just beginning, and for [`OTHER_THREADS`].
     pub fn tids(&self) -> impl Iterator<Item = u32> {
         let begun = (self.domains.load(Relaxed) as usize).min(MAX_DOMAINS);
         self.tids.iter().take(begun).map(|t| t.load(Relaxed))
     }
 
-    /// The kernel's number of one of them.
+    /// The kernel's number of one of them; 0 where it is not known.
     pub fn tid(&self, domain: u32) -> u32 {
         self.tids.get(domain as usize).map_or(0, |t| t.load(Relaxed))
     }

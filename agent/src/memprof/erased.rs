@@ -51,9 +51,10 @@ pub struct Allocation<'a> {
     pub replaces: Option<u64>,
     /// λ that was in force, per byte.
     pub lambda: f64,
-    /// The domain: a number for each thread that has allocated, from 0 on.
+    /// The domain: a number for each thread that has allocated, from 0 on; those from the
+    /// 16,384th on share 16,383.
     pub domain: u32,
-    /// The kernel's number of the thread.
+    /// The kernel's number of the thread; 0 from the 16,384th thread of the process on.
     pub thread: u32,
     /// Bytes that the process had allocated before, exact to 64 KiB a thread.
     pub clock_bytes: u64,

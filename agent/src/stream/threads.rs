@@ -1,7 +1,7 @@
 //! What the kernel says of the target's threads, read from /proc on the agent's own thread:
 //! their names, and whether any is left.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, OTHER_THREADS};
 use heaptop_protocol::ids::ThreadId;
 use heaptop_protocol::message::Thread;
 use std::fs::File;
@@ -11,6 +11,9 @@ use std::os::unix::fs::FileExt;
 const AGAIN: usize = 64;
 /// A `stat` is far shorter.
 const STAT_BYTES: usize = 2048;
+
+/// What the threads are called that share a number.
+const OTHERS: &str = "(other threads)";
 
 /// All threads that were seen.
 #[derive(Default)]
@@ -43,12 +46,15 @@ impl Threads {
         ask: impl Fn(u32) -> Option<(String, u64)>,
     ) {
         for (i, tid) in tids.enumerate().skip(self.known.len()) {
-            if tid == 0 {
-                break;
-            }
+            let id = ThreadId(i as u32);
+            let (name, began) = match tid {
+                // Nobody of that name is asked for again.
+                0 if id.0 == OTHER_THREADS => (Some(OTHERS.to_owned()), None),
+                0 => break,
+                _ => ask(tid).unzip(),
+            };
             self.version += 1;
-            let (name, began) = ask(tid).unzip();
-            let thread = Thread { id: ThreadId(i as u32), tid, name: name.unwrap_or_default() };
+            let thread = Thread { id, tid, name: name.unwrap_or_default() };
             self.known.push(Seen { thread, version: self.version, began });
         }
         let mut looks = 0;
@@ -232,10 +238,32 @@ fn name(tid: u32) -> Option<(String, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Builder, Settings};
+    use crate::engine::domain::Domain;
 
     fn line(state: &str, threads: u32, status: i32) -> String {
         let [between, behind] = [16, 31].map(|n| "1 ".repeat(n));
         format!("7 (a) Z 2 (b) {state} {between}{threads} {behind}{status}\n")
+    }
+
+    #[test]
+    fn threads_beyond_the_last_number_are_told_as_others() {
+        let settings = Settings::from_builder(&Builder::DEFAULT);
+        let engine = Engine::with(&settings).unwrap();
+        let begin = || assert!(engine.begin_domain(&Domain::new()));
+        (0..OTHER_THREADS).for_each(|_| begin());
+        let mut threads = Threads::default();
+        let ask = |tid: u32| (tid != 0).then(|| ("one".to_owned(), 1));
+        threads.look(engine.tids(), ask);
+        assert_eq!(threads.known.len(), OTHER_THREADS as usize, "each has its own");
+        let version = threads.version();
+        (0..3).for_each(|_| begin());
+        // Known threads are looked at again, a few at a time.
+        (0..=OTHER_THREADS as usize / AGAIN).for_each(|_| threads.look(engine.tids(), ask));
+        let told: Vec<_> = threads.changed_since(version).collect();
+        let others = Thread { id: ThreadId(OTHER_THREADS), tid: 0, name: OTHERS.to_owned() };
+        assert_eq!(told, [&others]);
+        assert_eq!(engine.tid(OTHER_THREADS), 0);
     }
 
     #[test]

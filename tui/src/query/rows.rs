@@ -206,7 +206,9 @@ fn threads(session: &Session) -> Vec<(NodeKey, Label)> {
             let thread = session.threads().get(&id);
             let name = thread.map_or("", |thread| thread.name.as_str());
             let name = if name.is_empty() { format!("(thread {})", id.0) } else { name.to_owned() };
-            let tid = thread.map_or_else(String::new, |thread| format!("tid {}", thread.tid));
+            // Those that share a number have none of the kernel's.
+            let tid = thread.filter(|thread| thread.tid != 0);
+            let tid = tid.map_or_else(String::new, |thread| format!("tid {}", thread.tid));
             of(u64::from(id.0), name, tid)
         })
         .collect();

@@ -69,7 +69,7 @@ pub fn threads(session: &Session, when: When, filter: &str) -> Vec<ThreadRow> {
                 .map(|seconds| estimate::per_second(estimate::bytes(&of.window, rates), seconds));
             ThreadRow {
                 id: (id != OTHERS).then_some(id),
-                tid: thread.map(|thread| thread.tid),
+                tid: thread.map(|thread| thread.tid).filter(|tid| *tid != 0),
                 name: thread.map(|thread| thread.name.clone()).unwrap_or_default(),
                 allocated_bytes: allocated(estimate::bytes(&of.allocated, born)),
                 allocated_objects: allocated(estimate::objects(&of.allocated, born)),

@@ -46,6 +46,7 @@ pub struct Token {
 #[inline(never)]
 pub fn alloc(bytes: u64, kind: &str) -> Option<Token> {
     let bytes = usize::try_from(bytes).ok().filter(|bytes| isize::try_from(*bytes).is_ok())?;
+    let _holding = domain::Holding::begin();
     let engine = Engine::running()?;
     // A name that is new is kept for ever: that is no block of the program's.
     let kind = domain::here(|d| d.outside(engine, || kinds::number(kind)));
@@ -57,6 +58,7 @@ impl Drop for Token {
     // As the allocator's own: its frame is where the callstack of the free begins.
     #[inline(never)]
     fn drop(&mut self) {
+        let _holding = domain::Holding::begin();
         if hook::may_hold(self.address)
             && let Some(taken) = hook::take(self.address)
         {

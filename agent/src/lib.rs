@@ -392,10 +392,12 @@ impl<A: GlobalAlloc> Heaptop<A> {
             // SAFETY: as above; what the agent's thread frees it has allocated.
             return unsafe { own::dealloc(ptr, layout) };
         }
+        let holding = domain::Holding::begin();
         if let Some(taken) = hook::take(ptr as usize) {
             let stack = hook::freed_at(&unwind::mark());
             hook::freed(taken, stack);
         }
+        drop(holding);
         // SAFETY: as above.
         unsafe { self.inner.dealloc(ptr, layout) }
     }
@@ -415,6 +417,7 @@ impl<A: GlobalAlloc> Heaptop<A> {
             return unsafe { own::realloc(ptr, layout, new_size) };
         }
         let mark = unwind::mark();
+        let holding = domain::Holding::begin();
         let taken = if hook::may_hold(ptr as usize) { hook::take(ptr as usize) } else { None };
         let replaces = taken.as_ref().map_or(0, |t| t.id);
         let stack = taken.as_ref().and_then(|_| hook::freed_at(&mark));
@@ -427,6 +430,7 @@ impl<A: GlobalAlloc> Heaptop<A> {
             Some(taken) => hook::freed(taken, stack),
             None => {}
         }
+        drop(holding);
         if let Some(stop) = stop {
             stop.end(block, Cause::Realloc, replaces, &mark);
         }

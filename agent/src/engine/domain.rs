@@ -82,6 +82,8 @@ pub struct Domain {
     apart: Cell<u64>,
     /// Whether no profile samples here at the moment.
     suspended: Cell<bool>,
+    /// How many [`Holding`]s this thread has.
+    holds: Cell<u32>,
     /// Whether an allocation here is the agent's, made to see whose allocator it reaches.
     probes: Cell<bool>,
 }
@@ -126,6 +128,26 @@ pub fn here<T>(f: impl FnOnce(&Domain) -> T) -> T {
     DOMAIN.with(f)
 }
 
+/// While it lives the calling thread may be at the engine's data without being in the
+/// engine: it frees. A thread that leaves by `longjmp` is taken to be there for ever.
+pub struct Holding(());
+
+impl Holding {
+    /// From here on.
+    #[inline(always)]
+    pub fn begin() -> Self {
+        here(|d| d.holds.set(d.holds.get().wrapping_add(1)));
+        Self(())
+    }
+}
+
+impl Drop for Holding {
+    #[inline(always)]
+    fn drop(&mut self) {
+        here(|d| d.holds.set(d.holds.get().wrapping_sub(1)));
+    }
+}
+
 /// What a stop found out about the block at hand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
@@ -164,6 +186,7 @@ impl Domain {
             token: Cell::new(0),
             apart: Cell::new(0),
             suspended: Cell::new(false),
+            holds: Cell::new(0),
             probes: Cell::new(false),
         }
     }
@@ -217,6 +240,12 @@ impl Domain {
     /// Whether it is.
     pub fn is_agents(&self) -> bool {
         self.agents.get()
+    }
+
+    /// Whether the thread is not at the engine's data, however deep: nobody who comes back
+    /// to what it was at will go on with them.
+    pub fn is_outside(&self) -> bool {
+        !self.busy.get() && self.holds.get() == 0
     }
 
     /// What this thread allocates next is asked for by the agent before there is an engine:

@@ -180,18 +180,29 @@ impl Engine {
         // A child that had its parent's numbers would sample in step with it.
         let pid = u64::from(std::process::id());
         let seed = self.settings.seed.map(|seed| seed ^ pid << 32 ^ u64::from(generation));
-        Ok(Self { generation, ..Self::with(&Settings { seed, ..self.settings })? })
+        let region = Region::of_child(self.settings.memory_bytes).ok_or(WhyOff::NoMemory)?;
+        let settings = Settings { seed, ..self.settings };
+        let engine = Self::of_parts(&settings, region, self.fork_mark.of_child())?;
+        Ok(Self { generation, ..engine })
     }
 
     /// An engine of these settings.
     pub fn with(settings: &Settings) -> Result<Self, WhyOff> {
         let fork_mark = ForkMark::new().ok_or(WhyOff::NoForkMark)?;
+        let region = Region::new(settings.memory_bytes).ok_or(WhyOff::NoMemory)?;
+        Self::of_parts(settings, region, fork_mark)
+    }
+
+    fn of_parts(
+        settings: &Settings,
+        mut region: Region,
+        fork_mark: ForkMark,
+    ) -> Result<Self, WhyOff> {
         let bound = settings.memory_bytes;
         let share = |(part, of): (usize, usize)| bound / of * part;
         let entries = Tracker::entries_in(share(shares::TRACKER));
         let slots = (bound / shares::BYTES_A_SLOT).next_power_of_two();
         let words = share(shares::FRAMES) / size_of::<AtomicU64>();
-        let mut region = Region::new(bound).ok_or(WhyOff::NoMemory)?;
         let cut = |region: &mut Region| {
             Some((
                 region.slice::<Header>(1)?.first()?,

@@ -13,21 +13,27 @@
 //!
 //! A forked child must not touch the file: the hook looks at the fork mark before
 //! it writes, and who has entered it already, where a signal handler forked, finds
-//! zeros in the file's place: [`Region::leave_in_children`].
+//! zeros in the file's place: [`Region::leave_in_children`]. The region of a child that is
+//! followed lies where its parent's did, if the fork found nobody at that: a program
+//! that forks generation by generation has one region, not one for each. Were somebody
+//! at it after all he would find memory there: [`Region::of_child`].
 //!
 //! Beside it lies one page that the kernel empties in a forked child: that is
 //! how a child notices that it is one, also after `clone` and `_Fork`, where no
 //! atfork handler runs, and how a `vfork` child, which shares our memory,
-//! rightly does not.
+//! rightly does not. A child that is followed writes another word there than its parent
+//! had.
 
 use super::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use super::sys;
+use super::{domain, sys};
 // The kernel empties it: no atomic of a model.
 use std::sync::atomic::{AtomicU64 as Mark, AtomicUsize};
 
 /// Where the file of the one region lies that forked children leave.
-static FILE_AT: AtomicUsize = AtomicUsize::new(0);
-static FILE_BYTES: AtomicUsize = AtomicUsize::new(0);
+static LIES_AT: AtomicUsize = AtomicUsize::new(0);
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+/// In a forked child: where a region lies that nobody in this process is at; 0: none.
+static LEFT_AT: AtomicUsize = AtomicUsize::new(0);
 
 /// Types that are valid when all their bytes are zero, which is their default, and
 /// may be shared.
@@ -53,13 +59,14 @@ pub struct Region {
 /// Descriptors below this are left to the program, which may count on theirs.
 const LEAST_FD: i32 = 100;
 
-/// Maps a file of `bytes` without a name: where it lies, and its descriptor.
-fn map_file(bytes: usize) -> Option<(usize, i32)> {
+/// Maps a file of `bytes` without a name: where it lies, and its descriptor. In the place
+/// of what lies at `place`, if that is not 0.
+fn map_file(bytes: usize, place: usize) -> Option<(usize, i32)> {
     if !file_is_safe(bytes) {
         return None;
     }
     // SAFETY: a descriptor of our own, which is closed on every way out but the
-    // last; the mapping is fresh and aliases nothing.
+    // last; the mapping is fresh, or in the place of one that is ours and nobody's any more.
     unsafe {
         let low =
             libc::memfd_create(c"heaptop".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);
@@ -76,19 +83,21 @@ fn map_file(bytes: usize) -> Option<(usize, i32)> {
             return None;
         }
         let sized = libc::off_t::try_from(bytes).is_ok_and(|n| libc::ftruncate(fd, n) == 0);
-        let at = libc::mmap(
-            std::ptr::null_mut(),
-            bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED | libc::MAP_NORESERVE,
-            fd,
-            0,
-        );
-        if !sized || at == libc::MAP_FAILED {
+        let fixed = if place == 0 { 0 } else { libc::MAP_FIXED };
+        let at = if sized {
+            libc::mmap(
+                place as *mut _,
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_NORESERVE | fixed,
+                fd,
+                0,
+            )
+        } else {
+            libc::MAP_FAILED
+        };
+        if at == libc::MAP_FAILED {
             libc::close(fd);
-            if at != libc::MAP_FAILED {
-                libc::munmap(at, bytes);
-            }
             return None;
         }
         // What one kernel does not know another does; the file is for reading anyway.
@@ -137,17 +146,35 @@ impl Region {
         if cfg!(loom) {
             return Some(Self { base: 0, bytes, cut: 0, file: None });
         }
-        let (base, file) = match map_file(bytes) {
+        Self::at(bytes, 0)
+    }
+
+    /// The same in a forked child, whose parent's region had as many bytes: in its place,
+    /// where the fork left nobody at it. Where no handler saw the fork, or it came in the midst
+    /// of our own code, by a signal handler of the program's, that is not known, and the
+    /// parent's stays. A region that is no file stays too.
+    pub fn of_child(bytes: usize) -> Option<Self> {
+        let left = LEFT_AT.swap(0, Relaxed);
+        Self::at(bytes, if BYTES.load(Relaxed) == bytes { left } else { 0 })
+    }
+
+    fn at(bytes: usize, place: usize) -> Option<Self> {
+        let (base, file) = match map_file(bytes, place) {
             Some((base, file)) => (base, Some(file)),
+            // Not in that place, which may be another thread's by now.
             None => (sys::map(bytes)?, None),
         };
         Some(Self { base, bytes, cut: 0, file })
     }
 
-    /// Has forked children map memory of their own in the file's place.
+    /// Has forked children map memory of their own in the file's place, and note whether
+    /// somebody is at it.
     pub fn leave_in_children(&self) {
         extern "C" fn leave() {
-            let (at, bytes) = (FILE_AT.load(Relaxed), FILE_BYTES.load(Relaxed));
+            let (at, bytes) = (LIES_AT.load(Relaxed), BYTES.load(Relaxed));
+            // This thread is the child's only one, and its agent's threads are gone.
+            let outside = domain::here(domain::Domain::is_outside);
+            LEFT_AT.store(if outside { at } else { 0 }, Relaxed);
             // SAFETY: the range is the engine's; it holds atomics and numbers, for which
             // zeros are values, and this child has no other thread. If it fails the
             // mapping is as it was.
@@ -165,10 +192,10 @@ impl Region {
         if self.file.is_none() {
             return;
         }
-        FILE_BYTES.store(self.bytes, Relaxed);
+        BYTES.store(self.bytes, Relaxed);
         // Once: children inherit the handler, and one that is followed may be within a
         // handler of the program's when it comes here, where none can be added.
-        if FILE_AT.swap(self.base, Relaxed) == 0 {
+        if LIES_AT.swap(self.base, Relaxed) == 0 {
             // SAFETY: the handler has the type asked for and lives for ever.
             unsafe { libc::pthread_atfork(None, None, Some(leave)) };
         }
@@ -212,11 +239,15 @@ impl Region {
     }
 }
 
-/// The page that a fork empties.
-pub struct ForkMark(&'static Mark);
+/// The page that a fork empties, and the word that stands there while this process is the
+/// one that set it up.
+pub struct ForkMark {
+    page: &'static Mark,
+    word: u64,
+}
 
 impl ForkMark {
-    const HERE: u64 = 0x6865_6170_746F_7021;
+    const FIRST: u64 = 0x6865_6170_746F_7021;
 
     /// Sets up the page; `None` when the kernel cannot do that.
     pub fn new() -> Option<Self> {
@@ -227,16 +258,25 @@ impl ForkMark {
             return None;
         }
         // SAFETY: page-aligned, mapped for ever, zero, and only used as an atomic.
-        let mark = unsafe { &*(at as *const Mark) };
-        mark.store(Self::HERE, Relaxed);
-        Some(Self(mark))
+        let page = unsafe { &*(at as *const Mark) };
+        page.store(Self::FIRST, Relaxed);
+        Some(Self { page, word: Self::FIRST })
     }
 
-    /// Whether this is the process that set it up. Relaxed: the page is written
-    /// once before anyone can ask, and emptied only in a process with one thread.
+    /// The mark of a forked child, on the page of its parent's, which stays one that this
+    /// is not the process of.
+    pub fn of_child(&self) -> Self {
+        // Never 0 in any number of generations that a machine will see.
+        let word = self.word.wrapping_add(1);
+        self.page.store(word, Relaxed);
+        Self { page: self.page, word }
+    }
+
+    /// Whether this is the process that set it up. Relaxed: the page is written before
+    /// anyone can ask, once in a process, and emptied only in one with one thread.
     #[inline]
     pub fn is_here(&self) -> bool {
-        self.0.load(Relaxed) == Self::HERE
+        self.page.load(Relaxed) == self.word
     }
 }
 
@@ -285,7 +325,9 @@ mod tests {
         let status = unsafe {
             let pid = libc::fork();
             if pid == 0 {
-                libc::_exit(i32::from(mark.is_here()));
+                let noticed = !mark.is_here();
+                let own = mark.of_child();
+                libc::_exit(i32::from(!noticed || mark.is_here() || !own.is_here()));
             }
             let mut status = -1;
             libc::waitpid(pid, &raw mut status, 0);

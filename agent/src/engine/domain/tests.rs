@@ -134,6 +134,18 @@ fn a_thread_has_no_number_before_it_is_given_one() {
 }
 
 #[test]
+fn who_frees_or_is_at_a_stop_is_not_outside() {
+    assert!(here(Domain::is_outside));
+    let outer = Holding::begin();
+    drop(Holding::begin());
+    assert!(!here(Domain::is_outside), "a handler's free is over, the one it struck is not");
+    drop(outer);
+    assert!(here(Domain::enter) && !here(Domain::is_outside));
+    here(Domain::leave);
+    assert!(here(Domain::is_outside));
+}
+
+#[test]
 fn words_always_change() {
     let mut word = Rate::first(Interval::DEFAULT, true).word;
     for _ in 0..100 {

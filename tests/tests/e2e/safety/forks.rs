@@ -1,6 +1,6 @@
 //! Children of all kinds end well, and the parent's numbers stay the parent's.
 
-use super::{act, ends_as_unprofiled, exact_as_unprofiled, same, started};
+use super::{act, ends_as_unprofiled, exact_as_unprofiled, same, started, usual_act};
 use crate::exact::{assert_exact, nothing_lost};
 use heaptop_tests::client::Client;
 use heaptop_tests::deadline::{Deadline, poll};
@@ -72,4 +72,12 @@ fn a_daemon_outlives_its_parents() {
     let (profiled, result) = daemonise("profiled", &Run::clone);
     profiled.assert_same(&plain);
     assert_eq!(result, plain_result);
+}
+
+#[test]
+fn generations_that_are_followed_take_the_room_of_one() {
+    for run in [act(&["generations"]), usual_act(&["generations"])] {
+        let ended = same(&run.env("HEAPTOP_MEMORY", "64M").env("HEAPTOP_FOLLOW", "1"));
+        assert!(ended.stdout.contains("generations ended with 0x700"), "{}", ended.stdout);
+    }
 }

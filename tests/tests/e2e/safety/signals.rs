@@ -31,6 +31,12 @@ fn handlers_that_fork_and_children_that_go_on() {
 }
 
 #[test]
+fn handlers_that_fork_and_children_that_get_agents_of_their_own() {
+    let ended = act(&["forking-handler", "100"]).env("HEAPTOP_FOLLOW", "1").to_end();
+    assert!(ended.stdout.contains("all children were well: true"), "{}", ended.stdout);
+}
+
+#[test]
 fn handlers_that_allocate_while_a_child_gets_its_agent() {
     let ended = same(&usual_act(&["followed-handlers"]).env("HEAPTOP_FOLLOW", "1"));
     assert!(ended.stdout.contains("10 of 10 children were well"), "{}", ended.stdout);

@@ -69,7 +69,6 @@ fn the_timeline_of_a_real_target_and_the_mouse_on_it() {
     for curve in [" alloc/s", " promoted/s", " RSS"] {
         line(&terminal, &[curve, " to ", "iB"]);
     }
-    line(&terminal, &["others"]);
     // In use is 2 MiB of one callsite, and some more: the axis says so.
     line(&terminal, &["2.", " MiB ", "now"]);
     // A moment can be asked about once some have passed since the viewer came.

@@ -47,8 +47,9 @@ impl Names {
     pub fn thread(&mut self, domain: u16) -> ThreadId {
         let id = ThreadId(domain.into());
         if self.threads.insert(domain) {
+            // It is no thread of the system's: none is known.
             let name = format!("domain {domain}");
-            self.definitions.push(Thread { id, tid: domain.into(), name }.into());
+            self.definitions.push(Thread { id, tid: 0, name }.into());
         }
         id
     }

@@ -56,9 +56,6 @@ impl GrowthBase {
     }
 }
 
-/// What growth is counted from where a range is chosen.
-pub const IN_THE_RANGE: &str = "in the range";
-
 impl App {
     /// What happened when that began of which anything is known.
     #[must_use]
@@ -70,7 +67,7 @@ impl App {
     #[must_use]
     pub fn grown_since(&self, mark: Option<&str>, columns: usize) -> String {
         match mark {
-            _ if matches!(self.question.when, When::Range { .. }) => IN_THE_RANGE.to_owned(),
+            _ if matches!(self.question.when, When::Range { .. }) => "in the range".to_owned(),
             Some(mark) => format!("since “{}”", text::keep_start(&text::clean(mark), columns)),
             None => format!("since {}", self.came()),
         }

@@ -5,7 +5,7 @@
 //! numbers move; what was put together stands last.
 
 use super::App;
-use super::base::{GrowthBase, IN_THE_RANGE};
+use super::base::GrowthBase;
 use super::keys::Action;
 use super::screens::Screen;
 use crate::query::{
@@ -402,7 +402,8 @@ impl App {
         (f.gained, self.metric) = (true, Metric::InUseBytes);
         let base = base.and_then(|(_, name)| name);
         let since = self.grown_since(base.as_deref(), usize::MAX);
-        let alive = if since == IN_THE_RANGE { "alive at its end" } else { "alive" };
+        let range = matches!(self.question.when, When::Range { .. });
+        let alive = if range { "alive at its end" } else { "alive" };
         self.say(format!("counting bytes gained: born {since} and {alive}"));
         self.ask(session);
         true

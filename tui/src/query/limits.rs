@@ -86,12 +86,12 @@ pub fn limits(leaks: &Leaks, set: Option<u64>, system: Option<Memory>) -> Vec<Re
     let last_ns = leaks.to_ns.saturating_sub(from_ns);
     let over = last_ns as f64 / 1e9;
     let told = leaks.no_forecast().is_none();
-    let growth_of_pace = match growth {
-        Change::Exact { value } | Change::Interval { value, .. } => Some(value),
+    let pace = match growth {
+        Change::Exact { value } | Change::Interval { value, .. } if last_ns > 0 => {
+            Some(Pace { bytes_per_s: value / over, last_ns })
+        }
         _ => None,
     };
-    let pace = growth_of_pace.filter(|_| last_ns > 0);
-    let pace = pace.map(|bytes| Pace { bytes_per_s: bytes / over, last_ns });
     let of = |(bound, most, left)| {
         let forecast = if told { forecast(growth, over, left) } else { None };
         Reached { bound, most, forecast, pace: pace.filter(|_| forecast.is_some()) }

@@ -139,16 +139,21 @@ impl Bench {
 
 const MANY: u64 = 16_384;
 
-#[test]
-fn a_last_pass_that_is_full_has_its_totals_told() {
+/// One that is full, of so many callstacks of so many frames.
+fn all_of_the_last_pass_is_told(stacks: u64, frames: u64) {
     let mut bench = bench();
-    bench.births(MANY, 3, 5);
+    bench.births(MANY, stacks, frames);
     let all = MANY + 3;
     let recorded = bench.end();
     assert_eq!(
         recorded,
         Recorded { births: MANY, listed: 3, dropped: 0, totals: all, status: all, ended: true }
     );
+}
+
+#[test]
+fn a_last_pass_that_is_full_has_its_totals_told() {
+    all_of_the_last_pass_is_told(3, 5);
 }
 
 #[test]
@@ -173,14 +178,7 @@ fn what_found_no_room_in_the_last_pass_is_told_by_a_snapshot() {
 
 #[test]
 fn totals_that_do_not_fit_into_one_round_are_told_in_several() {
-    let mut bench = bench();
-    bench.births(MANY, MANY, 2);
-    let all = MANY + 3;
-    let recorded = bench.end();
-    assert_eq!(
-        recorded,
-        Recorded { births: MANY, listed: 3, dropped: 0, totals: all, status: all, ended: true }
-    );
+    all_of_the_last_pass_is_told(MANY, 2);
 }
 
 /// Each of them has a callstack that is new: its totals are due at once.

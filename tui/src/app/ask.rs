@@ -15,7 +15,7 @@ use crate::view::format::{self, Rounding};
 pub(super) const AROUND: usize = 8;
 /// So many lives and blocks are gone through at once for a moment of the past: about 20 ms.
 /// Keys are heard in between.
-const SLICE: usize = 1 << 15;
+pub(super) const SLICE: usize = 1 << 15;
 
 impl App {
     /// How far the moment is that is asked for, in percent; `None`: it is shown. Meanwhile

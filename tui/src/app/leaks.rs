@@ -1,13 +1,13 @@
 //! The leaks screen: what it remembers, what it asks, and what limits growth.
 
-use super::ask::AROUND;
+use super::ask::{AROUND, SLICE};
 use super::cursor::Cursor;
 use super::screens::Screen;
 use super::{App, Effect};
 use crate::query::{self, AUTOMATIC, LeakColumn, LeakList, LeakRow, Leaks as Answer};
 use crate::query::{NodeKey, Reached, Sorted, When};
-use crate::session::Session;
 use crate::session::figures::{Change, Estimate};
+use crate::session::{Connection, Session};
 use crate::system::Memory;
 use heaptop_protocol::message::SetMark;
 
@@ -82,6 +82,19 @@ impl App {
                 && (answer.to_ns..again).contains(&session.now_ns())
                 && answer.covers(&seen)
         };
+        let gone = matches!(session.connection(), Connection::Lost(_) | Connection::Ended(_));
+        let goes_on = question.when == When::Now && !paused && !gone && self.file.is_none();
+        // What is not kept up while others are shown is made part by part. While they are
+        // shown callstacks may come to other callsites again and again, and answers with them.
+        let latest_ns = l.answer.as_ref().map_or(0, |answer| answer.to_ns);
+        if goes_on
+            && (l.answer.is_none() || latest_ns.saturating_add(2 * AGAIN_NS) < session.now_ns())
+            && let under_way @ Some(_) =
+                LeakList::make_ahead(session, from, &question.filter, SLICE)
+        {
+            (self.under_way, self.dirty) = (under_way, true);
+            return;
+        }
         let list = || LeakList::sorted(session, question.when, from, &question.filter, l.order);
         if !paused && asked == l.asked && l.answer.as_ref().is_some_and(fresh) {
             if std::mem::take(&mut l.later_due)
@@ -93,24 +106,30 @@ impl App {
             return;
         }
         let list = list();
+        // Events go on while it is made, so it comes with the next refresh: until then that of
+        // the same question a second ago stands, and of another question all is made at once.
+        let before = l.answer.as_ref().map(|answer| answer.later);
+        let put_off = goes_on && (before.is_none() || asked == l.asked);
         l.asked = asked;
-        let first = l.answer.is_none() && !paused && self.file.is_none();
-        let list = if first { list.map(LeakList::without_later) } else { list };
+        let list = if put_off { list.map(LeakList::without_later) } else { list };
         let answer = list.map(|list| {
             l.cursor.settle(list.len(), |id| list.position(NodeKey(id)), page);
             let first = l.cursor.offset();
-            list.rows(if paused {
+            let mut answer = list.rows(if paused {
                 0..list.len()
             } else {
                 first.saturating_sub(AROUND)..first + page + AROUND
-            })
+            });
+            if put_off {
+                answer.later = before.flatten();
+            }
+            answer
         });
         let base = match question.when {
             When::Range { .. } => None,
             _ => base.and_then(|(_, name)| name),
         };
-        // It comes with the next refresh.
-        l.later_due = first;
+        l.later_due = put_off;
         if l.answer != answer || l.base != base {
             (l.answer, l.base) = (answer, base);
             self.dirty = true;
@@ -215,7 +234,7 @@ impl App {
     /// A mark, if its time has come.
     pub(super) fn automatic_mark(&mut self, session: &Session) -> Option<Effect> {
         let Automatic { minutes, asked_ns } = self.automatic;
-        let connected = *session.connection() == crate::session::Connection::Connected;
+        let connected = *session.connection() == Connection::Connected;
         if minutes == 0 || !connected || self.file.is_some() {
             return None;
         }

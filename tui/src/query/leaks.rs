@@ -238,6 +238,25 @@ impl<'a> LeakList<'a> {
         Self::sorted(session, when, from_ns, filter, Sorted::default())
     }
 
+    /// Makes ahead one part of what an answer about the present needs, if more than so many
+    /// blocks live. How far that is, in percent; `None`: asking takes no longer than a part.
+    #[must_use]
+    pub fn make_ahead(
+        session: &Session,
+        from_ns: Option<u64>,
+        filter: &str,
+        many: usize,
+    ) -> Option<u8> {
+        let (since, now) = session.span().filter(|_| session.knows_in_use())?;
+        if session.live_blocks().count() <= many {
+            return None;
+        }
+        let from = from_ns.unwrap_or(since).max(since);
+        let ends = ends(&generations(session, since, now));
+        let cut = Selection::of(session, filter).by_group();
+        session.look_at_living(from, now - (now - since) / 10, &ends, &cut)
+    }
+
     /// The same in another order.
     #[must_use]
     pub fn sorted(
@@ -267,7 +286,7 @@ impl<'a> LeakList<'a> {
         let generations = generations(session, since, to);
         let book = session.book();
         let (old, grew) = (then.old(session, to - older_than_ns), then.grew());
-        let ends: Vec<u64> = generations.iter().skip(1).map(|g| g.from_ns).collect();
+        let ends = ends(&generations);
         let all: Vec<u32> = (0..book.groups().numbers() as u32).collect();
         let born = match by.column {
             LeakColumn::Generation(_) => then.generations(session, &ends, all.chunks(1)),
@@ -366,7 +385,7 @@ impl<'a> LeakList<'a> {
         // In one order, whatever is shown: sums of floats differ by their order.
         let all = self.groups();
         let ages = self.then.old_ages(self.session, self.range.1 - self.older_than_ns, &picked);
-        let ends: Vec<u64> = self.generations.iter().skip(1).map(|g| g.from_ns).collect();
+        let ends = ends(&self.generations);
         let sets = picked.chunks(1).chain([&all[..]]);
         let mut born = self.then.generations(self.session, &ends, sets);
         let of_all = born.pop().unwrap_or_default();
@@ -470,6 +489,11 @@ pub fn last_mark(session: &Session, until_ns: u64) -> Option<&Mark> {
     let within = |mark: &&Mark| (from..=until_ns).contains(&mark.at.time_ns);
     let mut marks = session.marks().iter().rev().filter(within);
     marks.find(|mark| mark.label != AUTOMATIC)
+}
+
+/// Where generations end, but for the last, in nanoseconds since the agent's start.
+fn ends(generations: &[Generation]) -> Vec<u64> {
+    generations.iter().skip(1).map(|g| g.from_ns).collect()
 }
 
 /// Cuts the time until `to_ns` at the last marks; where there are none since heaptop came,

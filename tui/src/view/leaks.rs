@@ -159,6 +159,7 @@ fn why_nothing(app: &App) -> String {
         _ if matches!(app.file(), Some(Reading::Percent(_))) => {
             "the recording is being read…".into()
         }
+        _ if app.under_way().is_some() => "what lives is being added up…".into(),
         When::Peak => {
             let said = "of the peak nothing is known but what was in use";
             app.with_key(said, Action::Time(TimeKey::Now), "goes back to now")

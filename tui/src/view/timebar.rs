@@ -25,7 +25,7 @@ fn divided(app: &App, room: usize) -> (String, Option<usize>) {
     let note = match summary.when {
         _ if app.under_way().is_some() => {
             let percent = app.under_way().unwrap_or_default();
-            format!(" adding up that time, {percent} % ")
+            format!(" adding up, {percent} % ")
         }
         When::Now if largest <= 0.0 || room < WORDY => String::new(),
         When::Now => {

@@ -122,7 +122,7 @@ fn a_moment_of_many_lives_blocks_no_key() {
     let backend = ratatui::backend::TestBackend::new(100, 20);
     let mut terminal = ratatui::Terminal::new(backend).unwrap();
     terminal.draw(|frame| crate::view::draw(&app, frame)).unwrap();
-    assert!(terminal.backend().to_string().contains("adding up that time"));
+    assert!(terminal.backend().to_string().contains("adding up, "));
     press(&mut app, &f.session, &[c('S'), KeyCode::Down]);
     assert!(!app.question().descending && app.under_way().is_some());
 
@@ -178,4 +178,46 @@ fn what_comes_of_the_ends_of_a_range_is_said() {
     app.update(Message::Refresh, &f.session);
     press(&mut app, &f.session, &keys("\\{"));
     assert!(said(&app).starts_with("a range begins here, at the end; , moves"), "{}", said(&app));
+}
+
+/// What lives is added up for leaks part by part, growth's later part with the refresh after it.
+#[test]
+fn leaks_of_many_blocks_block_no_key() {
+    let mut f = Fixture::new(1);
+    let sites = ["a", "b"].map(|name| f.stack(&["main", name]));
+    for i in 0..40_000u64 {
+        f.alloc(sites[i as usize % 2], 1 + i % 7);
+        if i % 100 == 0 {
+            f.pass(0.5);
+        }
+    }
+    f.pass(5.0);
+    let mut app = app(&f.session);
+    let answer = |app: &App| match app.shown() {
+        Screen::Leaks(leaks) => leaks.answer.clone(),
+        _ => None,
+    };
+    press(&mut app, &f.session, &[c('7')]);
+    assert!(app.under_way().is_some() && answer(&app).is_none());
+    let backend = ratatui::backend::TestBackend::new(100, 20);
+    let mut terminal = ratatui::Terminal::new(backend).unwrap();
+    terminal.draw(|frame| crate::view::draw(&app, frame)).unwrap();
+    assert!(terminal.backend().to_string().contains("what lives is being added up"));
+    let mut parts = 0;
+    while app.under_way().is_some() {
+        app.update(Message::GoOn, &f.session);
+        parts += 1;
+        assert!(parts < 9);
+    }
+    assert!(parts > 2, "one after the other");
+    let want = crate::query::LeakList::ask(&f.session, When::Now, None, "").unwrap().rows(0..9);
+    let got = answer(&app).unwrap();
+    assert_eq!((got.rows, got.total, got.later), (want.rows, want.total, None));
+    f.pass(0.25);
+    app.update(Message::Refresh, &f.session);
+    assert_eq!(
+        answer(&app).unwrap().later.map(|later| later.from_ns),
+        want.later.map(|l| l.from_ns)
+    );
+    assert!(want.later.is_some());
 }

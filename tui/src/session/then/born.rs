@@ -3,6 +3,7 @@
 use super::bounds::Bounds;
 use super::by::{By, Classes, Cut};
 use super::only::{Only, Seen};
+use super::standing::Standing;
 use super::weights::Weights;
 use super::{Session, When};
 use heaptop_protocol::estimate::Weight;
@@ -18,6 +19,12 @@ pub struct Generations {
 }
 
 impl Generations {
+    /// Those of sums that are kept up: they go on, and these stay as they are.
+    #[must_use]
+    pub fn standing(standing: &Standing, each: usize) -> Self {
+        Self { each, totals: standing.classes().flatten().copied().collect() }
+    }
+
     /// Those of a group, the oldest first.
     #[must_use]
     pub fn of(&self, group: u32) -> &[Total] {

@@ -118,6 +118,8 @@ impl Then {
     /// for, as of the same moment.
     fn with_parts(&self, keep: impl Fn(u64) -> bool) -> Self {
         let (lives, trend) = (self.lives.clone(), self.trend.clone());
+        // They are of the same moment, and each would cost a pass over all that is over.
+        let (old, born) = (kept(&self.old), kept(&self.born));
         Self {
             cut: self.cut.clone(),
             bounds: self.bounds,
@@ -126,10 +128,15 @@ impl Then {
             trend: if keep(1) { trend } else { OnceLock::new() },
             holding: self.holding.clone(),
             grew: self.grew.clone(),
-            old: Mutex::new(None),
-            born: Mutex::new(None),
+            old,
+            born,
             together: Mutex::new(None),
             lived: Mutex::default(),
         }
     }
+}
+
+/// What is kept of an answer, for another of the same moment.
+fn kept<T: Clone>(of: &Mutex<Option<T>>) -> Mutex<Option<T>> {
+    Mutex::new(of.lock().ok().and_then(|kept| kept.clone()))
 }

@@ -405,12 +405,12 @@ impl Then {
         sets: impl Iterator<Item = &'a [u32]>,
     ) -> Vec<Vec<Total>> {
         let ends_us: Vec<u64> = ends_ns.iter().map(|ns| ns / 1000).collect();
-        let purpose = Purpose::Generations;
-        if let Some(standing) = session.standing(&self.bounds, &self.cut, purpose, &ends_us) {
-            return born::sums(&|group| standing.of(group), ends_us.len() + 1, sets);
-        }
-        let only = self.cut.only.as_ref();
-        let make = || Arc::new(born::of(session, &self.bounds, only, &ends_us));
+        let (only, purpose) = (self.cut.only.as_ref(), Purpose::Generations);
+        let make = || {
+            let kept_up = session.standing(&self.bounds, &self.cut, purpose, &ends_us);
+            let kept_up = kept_up.map(|sums| born::Generations::standing(&sums, ends_us.len() + 1));
+            Arc::new(kept_up.unwrap_or_else(|| born::of(session, &self.bounds, only, &ends_us)))
+        };
         let groups = match self.born.lock() {
             Err(_) => make(),
             Ok(mut kept) => match &*kept {

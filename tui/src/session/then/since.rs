@@ -160,6 +160,29 @@ impl Session {
         self.part(&kept, from_ns, to_ns, cut)
     }
 
+    /// Makes one of the sums of the living that leaks of the present are made of, if one is
+    /// missing: growth from a moment on and in its later part, what was born until
+    /// `old_until_ns`, and the generations that end at `ends_ns` or live now. How far they are,
+    /// in percent; `None`: none is missing.
+    pub(crate) fn look_at_living(
+        &self,
+        from_ns: u64,
+        old_until_ns: u64,
+        ends_ns: &[u64],
+        cut: &Cut,
+    ) -> Option<u8> {
+        let later_ns = self.part(&self.then.since.borrow(), from_ns, self.now_ns, cut);
+        let bounds = |from_ns| Bounds::new(self, When::Range { from_ns, to_ns: self.now_ns });
+        let growth = |from_ns| (Purpose::Growth, vec![bounds(from_ns).born_after_us]);
+        let mut asked = vec![
+            growth(from_ns),
+            (Purpose::Old, vec![old_until_ns / 1000]),
+            (Purpose::Generations, ends_ns.iter().map(|ns| ns / 1000).collect()),
+        ];
+        asked.extend(later_ns.map(growth));
+        self.make_standing(&bounds(from_ns), cut, &asked)
+    }
+
     fn part(&self, kept: &Kept, from_ns: u64, to_ns: u64, cut: &Cut) -> Option<u64> {
         let newest = later_from(from_ns, to_ns)?;
         let before = from_ns + (newest - from_ns) / 2;

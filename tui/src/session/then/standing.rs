@@ -19,6 +19,8 @@
 //!
 //! **Kept as long as they are asked for.** Sums are made by one pass when they are first asked
 //! for, and again when callstacks came to other groups or the agent has thinned its blocks.
+//! A screen that needs several has them made one after the other, with keys heard in between
+//! ([`Session::make_standing`]): together they leave the cache, and take longer than alone.
 //! Those that nobody asked for in [`KEPT_NS`] go: events cost nothing for screens that nobody
 //! looks at.
 //!
@@ -112,6 +114,15 @@ impl Standing {
         made
     }
 
+    /// Whether it is what is asked for, but for moments that may move.
+    fn fits(&self, key: Key, ends_us: &[u64]) -> bool {
+        let same = match key.purpose {
+            Purpose::Growth => self.ends_us == ends_us,
+            Purpose::Old | Purpose::Generations => self.ends_us.len() == ends_us.len(),
+        };
+        self.key == key && same
+    }
+
     /// By class, the sums of its blocks in each stretch, the oldest first.
     pub fn classes(&self) -> impl Iterator<Item = &[Total]> {
         self.totals.chunks_exact(self.ends_us.len() + 1)
@@ -194,6 +205,21 @@ impl Kept {
         self.0.len()
     }
 
+    fn find(&self, key: Key, ends_us: &[u64]) -> Option<usize> {
+        self.0.iter().position(|known| known.fits(key, ends_us))
+    }
+
+    /// Puts one first. What stood for another state of the same is of no use any more.
+    fn put(&mut self, standing: Standing) {
+        let Key { purpose, by, .. } = standing.key;
+        self.0.retain(|known| {
+            let same = (known.key.purpose, known.key.by) == (purpose, by);
+            !same || purpose == Purpose::Growth && known.key == standing.key
+        });
+        self.0.truncate(MOST - 1);
+        self.0.insert(0, standing);
+    }
+
     /// Those that nobody asks for any more go.
     pub fn forget(&mut self, now_ns: u64) {
         self.0.retain(|standing| now_ns.saturating_sub(standing.asked_ns) < KEPT_NS);
@@ -210,27 +236,12 @@ impl Session {
         purpose: Purpose,
         ends_us: &[u64],
     ) -> Option<Ref<'_, Standing>> {
-        let by = cut.by;
-        let present = bounds.in_use
-            && cut.only.is_none()
-            && bounds.when != When::Peak
-            && bounds.end_us == self.now_ns / 1000
-            && self.blocks.latest_us() <= bounds.end_us;
-        if !present {
+        if !self.is_present(bounds, cut) {
             return None;
         }
-        let key =
-            Key { purpose, by, classes: self.classes_revision(by), thinned: self.blocks.thinned() };
+        let key = self.standing_key(purpose, cut.by);
         let mut kept: RefMut<'_, Kept> = self.then.standing.borrow_mut();
-        let fits = |known: &Standing| {
-            let same = if purpose == Purpose::Growth {
-                known.ends_us == ends_us
-            } else {
-                known.ends_us.len() == ends_us.len()
-            };
-            known.key == key && same
-        };
-        let mut found = match kept.0.iter().position(fits) {
+        let mut found = match kept.find(key, ends_us) {
             Some(at) => kept.0.remove(at),
             None => Standing::new(self, key, ends_us),
         };
@@ -238,14 +249,43 @@ impl Session {
             found.move_to(self, ends_us);
         }
         found.asked_ns = self.now_ns;
-        // What stood for another state of the same is of no use any more.
-        kept.0.retain(|known| {
-            let same = (known.key.purpose, known.key.by) == (purpose, by);
-            !same || purpose == Purpose::Growth && known.key == key
-        });
-        kept.0.truncate(MOST - 1);
-        kept.0.insert(0, found);
+        kept.put(found);
         drop(kept);
         Ref::filter_map(self.then.standing.borrow(), |kept| kept.0.first()).ok()
+    }
+
+    /// Makes the first of these sums that is not kept yet. How far they are by then, in
+    /// percent; `None`: all are kept, or there is nothing to keep.
+    pub(super) fn make_standing(
+        &self,
+        bounds: &Bounds,
+        cut: &Cut,
+        asked: &[(Purpose, Vec<u64>)],
+    ) -> Option<u8> {
+        if !self.is_present(bounds, cut) {
+            return None;
+        }
+        let is_kept = |(purpose, ends_us): &&(Purpose, Vec<u64>)| {
+            let kept = self.then.standing.borrow();
+            kept.find(self.standing_key(*purpose, cut.by), ends_us).is_some()
+        };
+        let (purpose, ends_us) = asked.iter().find(|one| !is_kept(one))?;
+        self.standing(bounds, cut, *purpose, ends_us)?;
+        // The answer that is made of them takes as long as one of them.
+        Some((asked.iter().filter(is_kept).count() * 100 / (asked.len() + 1)) as u8)
+    }
+
+    fn standing_key(&self, purpose: Purpose, by: By) -> Key {
+        Key { purpose, by, classes: self.classes_revision(by), thinned: self.blocks.thinned() }
+    }
+
+    /// Whether sums of the living are an answer: not at another moment, and not of some blocks
+    /// alone.
+    fn is_present(&self, bounds: &Bounds, cut: &Cut) -> bool {
+        bounds.in_use
+            && cut.only.is_none()
+            && bounds.when != When::Peak
+            && bounds.end_us == self.now_ns / 1000
+            && self.blocks.latest_us() <= bounds.end_us
     }
 }

@@ -221,3 +221,30 @@ fn the_later_part_moves_when_lives_have_been_gone_through() {
     f.session.look_ahead_at_later_parts(2 << 14);
     assert_eq!(part(&f), first * 2);
 }
+
+/// An answer that is a little old is given another part of its own now and then. What was
+/// made of it otherwise stays: each would cost a pass over all lives, its moment being past.
+#[test]
+fn parts_that_follow_cost_no_other_pass() {
+    let mut f = Fixture::new(1);
+    let site = f.stack(&["main", "a"]);
+    for _ in 0..8 {
+        f.alloc(site, 100);
+        f.pass(1.0);
+    }
+    let (from_ns, cut) = (f.session.span().map(|span| span.0), Cut::from(By::Group));
+    let ends = [from_ns.unwrap() + 1_000_000_000];
+    let born = |then: &Then| then.born.lock().unwrap().clone().unwrap().1;
+    // The first has no answer before it that its parts would be of.
+    let _ = f.session.lately(from_ns, &cut);
+    f.pass(1.5);
+    let first = f.session.lately(from_ns, &cut);
+    let old = first.old(&f.session, ends[0]);
+    let _ = first.generations(&f.session, &ends, std::iter::empty());
+    f.pass(0.5);
+    let next = f.session.lately(from_ns, &cut);
+    assert!(!Arc::ptr_eq(&first, &next), "another part of it was due");
+    assert!(Arc::ptr_eq(&old, &next.old(&f.session, ends[0])));
+    let _ = next.generations(&f.session, &ends, std::iter::empty());
+    assert!(Arc::ptr_eq(&born(&first), &born(&next)));
+}

@@ -33,7 +33,7 @@ const SPACING: usize = 8;
 /// Lives that a look ahead goes through, whatever for, beside those that have come since the
 /// last: these it goes through for each of what it is for, so that it never falls behind,
 const AHEAD: usize = 1 << 11;
-const PURPOSES: usize = 12;
+const PURPOSES: usize = 14;
 /// One that is added up by callstack takes as long as so many others: each touches memory that
 /// the one before has not.
 const DEAR: usize = 4;

@@ -17,8 +17,8 @@ use crate::session::lives::{End, Place};
 use heaptop_protocol::totals::Total;
 
 /// So many moments are remembered: that of the screen and where its later part begins and began
-/// before, that of details over it, and when heaptop came.
-const KEPT: usize = 6;
+/// before, that of details over it, and when heaptop came, of sizes and threads as well.
+const KEPT: usize = 8;
 /// Lives over that an answer goes through without anybody noticing.
 const A_FEW: usize = 1 << 14;
 
@@ -29,11 +29,6 @@ const fn later_from(from_ns: u64, to_ns: u64) -> Option<u64> {
         None | Some(0) => None,
         Some(power) => Some(from_ns + (1 << power) / 2),
     }
-}
-
-/// What is looked ahead at.
-fn group() -> Cut {
-    By::Group.into()
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,15 +89,16 @@ impl Kept {
     fn look_ahead(
         &mut self,
         session: &Session,
-        moments: impl Iterator<Item = u64>,
+        moments: impl Iterator<Item = (u64, By)>,
         to_ns: u64,
         most: usize,
     ) -> usize {
         let mut left = most;
-        for from_ns in moments {
-            let bounds = Bounds::new(session, When::Range { from_ns, to_ns });
-            if left > 0 && self.has_room_for(&Key::of(session, &bounds, &group())) {
-                left = self.go_on(session, &bounds, &group(), left);
+        for (from_ns, by) in moments {
+            let (bounds, cut) =
+                (Bounds::new(session, When::Range { from_ns, to_ns }), Cut::from(by));
+            if left > 0 && self.has_room_for(&Key::of(session, &bounds, &cut)) {
+                left = self.go_on(session, &bounds, &cut, left);
             }
         }
         left
@@ -133,12 +129,16 @@ impl Key {
 
 impl Session {
     /// Goes through some lives ahead of their being asked for: growth of callsites since
-    /// heaptop came, and in what its later part is as yet. How many are left.
+    /// heaptop came, and in what its later part is as yet; that of sizes and threads. How many
+    /// are left.
     pub(super) fn look_ahead_at_growth(&self, most: usize) -> usize {
         let Some((from_ns, to_ns)) = self.span() else { return most };
         let mut kept = self.then.since.borrow_mut();
-        let parts = kept.asked(from_ns).map(|from_ns| self.part(&kept, from_ns?, to_ns, &group()));
-        let moments = std::iter::once(from_ns).chain(parts.into_iter().flatten());
+        let group = Cut::from(By::Group);
+        let parts = kept.asked(from_ns).map(|from_ns| self.part(&kept, from_ns?, to_ns, &group));
+        let groups = std::iter::once(from_ns).chain(parts.into_iter().flatten());
+        let others = [By::Size, By::Thread].map(|by| (from_ns, by));
+        let moments = groups.map(|from_ns| (from_ns, By::Group)).chain(others);
         kept.look_ahead(self, moments, to_ns, most)
     }
 
@@ -147,7 +147,8 @@ impl Session {
         let Some((from_ns, to_ns)) = self.span() else { return most };
         let mut kept = self.then.since.borrow_mut();
         let parts = kept.asked(from_ns).map(|from_ns| later_from(from_ns?, to_ns));
-        kept.look_ahead(self, parts.into_iter().flatten(), to_ns, most)
+        let moments = parts.into_iter().flatten().map(|from_ns| (from_ns, By::Group));
+        kept.look_ahead(self, moments, to_ns, most)
     }
 
     /// Where the later part of the time from a moment until now begins, in nanoseconds since

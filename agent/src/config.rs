@@ -60,7 +60,7 @@ const VARIABLES: [&CStr; 12] = [
 
 const WANTED: [&str; 12] = [
     "on, off or dormant",
-    "auto, or a size from 1 byte to 4 GiB, such as 512K",
+    "auto, or a size of at least 1 byte and less than 4 GiB, such as 512K",
     "a size of at least 1 byte, such as 2M",
     "a size, such as 2K",
     "a size, such as 0",
@@ -328,6 +328,7 @@ mod tests {
         let said = s.notices.sentences();
         assert_eq!(said.len(), 8);
         assert!(said[1].contains("HEAPTOP_INTERVAL") && said[1].contains("512K"), "{said:?}");
+        assert!(said[1].contains("less than 4 GiB"), "4 GiB itself is refused: {said:?}");
     }
 
     #[test]

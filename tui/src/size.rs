@@ -5,7 +5,10 @@ use heaptop_protocol::estimate::Interval;
 /// Reads a sampling interval: bytes, or a number with K, M or G, with or without
 /// `iB` or `B` behind it.
 pub(crate) fn interval(text: &str) -> Result<Interval, String> {
-    let sentence = || "it must be a size from 1 to 4G, such as 64K, 512KiB or 1M".to_owned();
+    let sentence = || {
+        "it must be a size of at least 1 byte and less than 4 GiB, such as 64K, 512KiB or 1M"
+            .to_owned()
+    };
     number(text).and_then(Interval::new).ok_or_else(sentence)
 }
 
@@ -39,7 +42,8 @@ mod tests {
             assert_eq!(bytes(text), Ok(size), "{text}");
         }
         for text in ["", "K", "0", "4G", "1.5M", "-1", "64Q", "99999999999G", "é"] {
-            assert!(bytes(text).unwrap_err().contains("such as 64K"), "{text}");
+            let said = bytes(text).unwrap_err();
+            assert!(said.contains("less than 4 GiB, such as 64K"), "{text}: {said}");
         }
     }
 }

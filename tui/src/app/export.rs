@@ -11,8 +11,8 @@ use super::cursor::Cursor;
 use super::keys::Action;
 use super::{App, Effect, Prompt, Screen, Typed};
 use crate::export::{Destination, Format, Proposal, Request, Shown};
-use crate::query::{Direction, NodeKey};
-use crate::report::{Asked, Report, View, views};
+use crate::query::{self, Direction, NodeKey};
+use crate::report::{Asked, Report, View, leaks, views};
 use crate::session::Session;
 
 /// See the module.
@@ -207,12 +207,14 @@ impl App {
             request: self.request(session),
             table: self.tabled(session),
             recording: self.path.clone(),
+            columns: self.size.0.into(),
         }
     }
 
     /// What is shown as a table, as `heaptop report` prints it; none where there is none.
     fn tabled(&self, session: &Session) -> Option<Report> {
         let mut question = self.question.clone();
+        let now = session.now_ns();
         question.growth_from_ns = self.growth_moment(session);
         let asked = |view| Asked {
             view,
@@ -220,7 +222,7 @@ impl App {
             top: usize::MAX,
             focus: Vec::new(),
             filter: question.filter.clone(),
-            when: question.when,
+            when: question.when.until(now),
             group: question.group,
             limit: self.limit,
             memory: self.system,
@@ -232,9 +234,24 @@ impl App {
             Screen::Callers(c) => {
                 views::through(session, &asked(View::Callers), &c.focus, c.direction)
             }
-            Screen::Promotion(_) => views::report(session, &asked(View::Promotion)).ok(),
-            Screen::Threads(_) => views::report(session, &asked(View::Threads)).ok(),
-            Screen::Leaks(_) => views::report(session, &asked(View::Leaks)).ok(),
+            Screen::Promotion(p) => {
+                let asked = asked(View::Promotion);
+                let report = views::promotion_as_shown(session, &asked, p.order);
+                Some(views::noted(session, &asked, report))
+            }
+            Screen::Threads(t) => {
+                let asked = asked(View::Threads);
+                let rows = t.ordered(query::threads(session, asked.when, &asked.filter));
+                let report = views::threads_as_shown(session, &asked, rows);
+                Some(views::noted(session, &asked, report))
+            }
+            Screen::Leaks(l) => {
+                let asked = asked(View::Leaks);
+                let base = self.growth_base.moment(session, asked.when);
+                let base = base.as_ref().map(|(at, name)| (*at, name.as_deref()));
+                let report = leaks::as_shown(session, &asked, base, l.order);
+                Some(views::noted(session, &asked, report))
+            }
             _ => None,
         }
     }
@@ -335,6 +352,40 @@ mod tests {
         for (screen, formats) in [('3', 2), ('4', 2), ('5', 5), ('6', 5), ('7', 5), ('8', 2)] {
             assert_eq!(written(&f, &[KeyCode::Char(screen)]).len(), formats, "{screen}");
         }
+    }
+
+    #[test]
+    fn threads_stand_in_the_order_of_the_screen() {
+        let mut f = target();
+        f.thread = heaptop_protocol::ids::ThreadId(2);
+        f.name_thread(2, "other");
+        let stack = f.stack(&["main", "hoard"]);
+        f.alloc(stack, 9000);
+        f.pass(1.0);
+        let threads = |keys: &[KeyCode]| {
+            let keys = [&[KeyCode::Char('6')], keys].concat();
+            let csv = written(&f, &keys).into_iter().find(|(format, _)| *format == Format::Csv);
+            let csv = csv.unwrap().1;
+            csv.lines().skip(1).map(|line| line.split(',').next().unwrap().to_owned()).collect()
+        };
+        let (largest, smallest): (Vec<String>, Vec<String>) =
+            (threads(&[]), threads(&[KeyCode::Char('S')]));
+        assert!(largest.len() > 1 && largest != smallest, "{largest:?} {smallest:?}");
+        assert!(largest.iter().eq(smallest.iter().rev()), "{largest:?} {smallest:?}");
+    }
+
+    #[test]
+    fn a_table_holds_what_a_wide_screen_shows() {
+        let f = target();
+        let text = |columns| {
+            let mut app = started(&f.session);
+            app.update(Message::Resize(columns, 40), &f.session);
+            press(&mut app, &f.session, &[E]);
+            let Screen::Export(menu) = app.screen() else { panic!("{:?}", app.screen()) };
+            String::from_utf8(menu.shown.bytes(Format::Text).unwrap()).unwrap()
+        };
+        assert!(text(80).contains("left out for want of room"), "{}", text(80));
+        assert!(!text(250).contains("left out for want of room"), "{}", text(250));
     }
 
     #[test]

@@ -89,6 +89,13 @@ impl Threads {
     }
 
     fn order(&mut self) {
+        if let Some(rows) = self.rows.take() {
+            self.rows = Some(self.ordered(rows));
+        }
+    }
+
+    /// These in the order that is chosen.
+    pub(super) fn ordered(&self, mut rows: Vec<ThreadRow>) -> Vec<ThreadRow> {
         let (sort, reversed) = (self.sort, self.reversed);
         let by = |a: &ThreadRow, b: &ThreadRow| {
             let order = match sort {
@@ -103,9 +110,8 @@ impl Threads {
             let order = if reversed { order.reverse() } else { order };
             order.then_with(|| id(a).cmp(&id(b)))
         };
-        if let Some(rows) = &mut self.rows {
-            rows.sort_by(by);
-        }
+        rows.sort_by(by);
+        rows
     }
 }
 

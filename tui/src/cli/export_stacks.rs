@@ -36,7 +36,7 @@ pub(super) fn run(export: &Export, picture: Picture) -> Result<(), Failure> {
         Picture::Svg => Format::Svg,
         Picture::Folded => Format::Folded,
     };
-    let shown = Shown { request, table: None, recording: None };
+    let shown = Shown { request, table: None, recording: None, columns: 0 };
     let bytes = shown.bytes(format).map_err(Failure::Usage)?;
     write(export.output.as_deref(), &shown, format, &bytes)?;
     super::sound(&export.source, session.damage())

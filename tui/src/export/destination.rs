@@ -169,7 +169,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn shown() -> Shown {
-        Shown { request: request(), table: None, recording: None }
+        Shown { request: request(), table: None, recording: None, columns: 0 }
     }
 
     fn to(text: impl Into<String>) -> Destination {

@@ -15,6 +15,8 @@ pub struct Shown {
     pub table: Option<Report>,
     /// The file that it is read from.
     pub recording: Option<PathBuf>,
+    /// Columns of the screen: the table as text holds at least as much as was seen there.
+    pub columns: usize,
 }
 
 /// What it can be written as.
@@ -111,7 +113,9 @@ impl Shown {
             (Format::Folded, _) => return stacks(self.request.folded()),
             (Format::Ctf, _) => return Err("a trace is made of a file, and not in memory".into()),
             (_, None) => return Err("this screen has no table".into()),
-            (Format::Text, Some(table)) => text::write(table, text::WIDTH, &mut out),
+            (Format::Text, Some(table)) => {
+                text::write(table, text::WIDTH.max(self.columns), &mut out)
+            }
             (Format::Csv, Some(table)) => csv::write(table, &mut out),
             (Format::Json, Some(table)) => json::write(table, escaped, &mut out),
         };
@@ -143,7 +147,7 @@ mod tests {
     use std::path::Path;
 
     fn shown() -> Shown {
-        Shown { request: request(), table: None, recording: None }
+        Shown { request: request(), table: None, recording: None, columns: 0 }
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use super::text::moment;
 use super::views::{FUNCTION, LOCATION, came, column, made, names, recorded, sum};
 use super::{Asked, Cell, Column, Report};
-use crate::query::{self, LeakFigures, LeakList, LeakRow, Leaks, MOST_GENERATIONS, When};
+use crate::query::{self, LeakColumn, LeakFigures, LeakList, LeakRow, Leaks, MOST_GENERATIONS};
+use crate::query::{Sorted, When};
 use crate::session::Session;
 use crate::view::format::{self, Rounding, Unit};
 use crate::view::leaks::{limit_of, no_forecast};
@@ -21,6 +22,20 @@ const GENERATIONS: [Column; MOST_GENERATIONS] = [
 ];
 
 pub(super) fn leaks(session: &Session, asked: &Asked) -> Report {
+    let mark = query::last_mark(session, asked.when.end_ns(session.now_ns()));
+    let base = mark.map(|mark| (mark.at.time_ns, Some(&*mark.label)));
+    as_shown(session, asked, base, Sorted::default())
+}
+
+/// As a screen asks for them: growth counted from this moment, which may be a mark's, in its
+/// order.
+#[must_use]
+pub fn as_shown(
+    session: &Session,
+    asked: &Asked,
+    base: Option<(u64, Option<&str>)>,
+    order: Sorted<LeakColumn>,
+) -> Report {
     let mut columns = vec![
         FUNCTION,
         LOCATION,
@@ -31,9 +46,8 @@ pub(super) fn leaks(session: &Session, asked: &Asked) -> Report {
         column("grew", ""),
         column("in_use_bytes", "in use"),
     ];
-    let mark = query::last_mark(session, asked.when.end_ns(session.now_ns()));
-    let from = mark.map(|mark| mark.at.time_ns);
-    let list = LeakList::ask(session, asked.when, from, &asked.filter);
+    let from = base.map(|(at, _)| at);
+    let list = LeakList::sorted(session, asked.when, from, &asked.filter, order);
     let Some(leaks) = list.map(|list| list.rows(0..asked.top)) else {
         return made(session, asked, columns, Vec::new(), None, 0);
     };
@@ -54,8 +68,12 @@ pub(super) fn leaks(session: &Session, asked: &Asked) -> Report {
     let rows = leaks.rows.iter().map(row).collect();
     let total = [sum().to_vec(), cells(&leaks.total)].concat();
     let mut report = made(session, asked, columns, rows, Some(total), leaks.len);
-    let label = mark.map(|mark| &*mark.label);
+    let label = base.and_then(|(_, label)| label);
     report.notes.extend(about_leaks(session, asked, &leaks, label));
+    if leaks.len > 1 && order == Sorted::default() {
+        let said = "order: what grew with evidence, by how much; then the others, by old";
+        report.notes.push(said.into());
+    }
     report
 }
 
@@ -83,9 +101,6 @@ fn about_leaks(session: &Session, asked: &Asked, leaks: &Leaks, mark: Option<&st
         elapsed(leaks.from_ns),
         elapsed(leaks.to_ns),
     )];
-    if leaks.len > 1 {
-        notes.push("order: what grew with evidence, by how much; then the others, by old".into());
-    }
     let watched_ns = leaks.to_ns.saturating_sub(leaks.from_ns);
     if !recorded(session) && asked.when == When::Now && watched_ns < SHORT_NS {
         let watched = match watched_ns {

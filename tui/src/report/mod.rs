@@ -10,7 +10,7 @@
 mod course;
 pub mod csv;
 pub mod json;
-mod leaks;
+pub mod leaks;
 #[cfg(test)]
 mod tests;
 pub mod text;

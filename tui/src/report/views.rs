@@ -5,7 +5,8 @@ use super::{Asked, Cell, Column, Heading, Report, View, course, leaks};
 use crate::export;
 use crate::query::filter;
 use crate::query::{
-    self, Callsites, Direction, Figures, Grouping, Label, Metric, Node, NodeKey, When,
+    self, Callsites, Direction, Figures, Grouping, Label, Metric, Node, NodeKey, PromotionColumn,
+    Sorted, ThreadRow, When,
 };
 use crate::session::figures::Estimate;
 use crate::session::then::by::By;
@@ -39,7 +40,7 @@ pub fn report(session: &Session, asked: &Asked) -> Result<Report, String> {
     };
     let when = when.until(session.now_ns());
     let asked = &Asked { when, ..asked.clone() };
-    let mut report = match asked.view {
+    let report = match asked.view {
         View::Callsites => callsites(session, asked),
         View::Callers => callers(session, asked)?,
         View::Promotion => promotion(session, asked),
@@ -49,13 +50,19 @@ pub fn report(session: &Session, asked: &Asked) -> Result<Report, String> {
         View::Course => course::course(session, asked),
         View::External => course::external(session, asked),
     };
+    Ok(noted(session, asked, report))
+}
+
+/// With notes on what of the time is not known, and that more may come.
+#[must_use]
+pub fn noted(session: &Session, asked: &Asked, mut report: Report) -> Report {
     report.notes.extend(unknown(session, asked));
     if let Connection::Ended(how) = session.connection()
         && how.starts_with(STILL_WRITTEN)
     {
         report.notes.push(how.clone());
     }
-    Ok(report)
+    report
 }
 
 /// What of the time asked about nothing is known of.
@@ -284,6 +291,16 @@ fn peak(session: &Session, asked: &Asked) -> Report {
 }
 
 fn promotion(session: &Session, asked: &Asked) -> Report {
+    promotion_as_shown(session, asked, Sorted::default())
+}
+
+/// What is promoted as a screen asks for it: in its order.
+#[must_use]
+pub fn promotion_as_shown(
+    session: &Session,
+    asked: &Asked,
+    order: Sorted<PromotionColumn>,
+) -> Report {
     let columns = vec![
         FUNCTION,
         LOCATION,
@@ -293,7 +310,8 @@ fn promotion(session: &Session, asked: &Asked) -> Report {
         column("short_lived_share", "dies young"),
         column("median_lifetime_ns", "lifetime"),
     ];
-    let promotion = query::promotion(session, &asked.filter, asked.when, asked.top);
+    let list = query::PromotionList::sorted(session, &asked.filter, asked.when, order);
+    let promotion = list.rows(0..asked.top);
     let cells = |names: [Cell; 2], of: &query::Promotion| -> Vec<Cell> {
         let mut cells = names.to_vec();
         cells.extend([
@@ -311,6 +329,12 @@ fn promotion(session: &Session, asked: &Asked) -> Report {
 }
 
 fn threads(session: &Session, asked: &Asked) -> Report {
+    threads_as_shown(session, asked, query::threads(session, asked.when, &asked.filter))
+}
+
+/// The threads that `asked` takes, as a screen has put them in order.
+#[must_use]
+pub fn threads_as_shown(session: &Session, asked: &Asked, threads: Vec<ThreadRow>) -> Report {
     let columns = vec![
         column("thread", "thread"),
         column("tid", "tid"),
@@ -322,7 +346,6 @@ fn threads(session: &Session, asked: &Asked) -> Report {
         column("freed_elsewhere_bytes", "freed by others"),
         column("freed_elsewhere_share", "others free"),
     ];
-    let threads = query::threads(session, asked.when, &asked.filter);
     let len = threads.len();
     let rows = threads.into_iter().take(asked.top).map(|thread| {
         vec![

@@ -4,6 +4,7 @@ use super::testing::{drawn, orders, press, run, run_with, screen, styles, text};
 use crate::app::settings::Settings;
 use crate::app::{App, Effect, Message, Screen};
 use crate::query::Grouping;
+use crate::report::Cell;
 use crate::session::fixture::Fixture;
 use crate::system::{Limit, Memory};
 use heaptop_protocol::message::{FreeStack, FreeStacks, FromViewer, Mark};
@@ -119,6 +120,38 @@ fn the_base_of_growth_is_chosen() {
         said.push((since.contains("before load"), since.contains("heaptop came")));
     }
     assert_eq!(said, [(true, false), (false, true), (false, false)]);
+}
+
+/// What is exported counts growth from the same mark as the screen, in the same order.
+#[test]
+fn leaks_are_exported_as_they_stand() {
+    let f = marked();
+    let exported = |keys: &str| {
+        let mut app = run(&f.session, (120, 40), keys);
+        let shown = text(&drawn(&app, (120, 40)));
+        let since = shown.lines().find_map(|line| line.split(" since ").nth(1)).unwrap();
+        let since = since.split(", over").next().unwrap().to_owned();
+        let Screen::Leaks(leaks) = app.screen() else { panic!("{:?}", app.screen()) };
+        let rows = &leaks.answer.as_ref().unwrap().rows;
+        let names: Vec<String> = rows.iter().map(|row| row.label.function.to_string()).collect();
+        press(&mut app, &f.session, "e");
+        let Screen::Export(menu) = app.screen() else { panic!("{:?}", app.screen()) };
+        let table = menu.shown.table.clone().unwrap();
+        let of = |row: &Vec<Cell>| match &row[0] {
+            Cell::Function(label, _) => label.function.to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(table.rows.iter().map(of).collect::<Vec<_>>(), names, "{keys}");
+        let said = format!("(since {since})");
+        assert!(table.notes.iter().any(|note| note.contains(&said)), "{said}: {:?}", table.notes);
+        let order = table.notes.iter().any(|note| note.starts_with("order: "));
+        (since, order)
+    };
+    assert_eq!(exported("7"), ("“after load”".into(), true));
+    assert_eq!(exported("7D↓"), ("“before load”".into(), true));
+    assert_eq!(exported("7D↓D↓"), ("heaptop came".into(), true));
+    assert_eq!(exported("7S"), ("“after load”".into(), false));
+    assert_eq!(exported("7sss"), ("“after load”".into(), false));
 }
 
 /// Rows without evidence are in the order of what is old: both columns are marked, and the

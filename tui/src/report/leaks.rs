@@ -128,6 +128,6 @@ fn about_leaks(session: &Session, asked: &Asked, leaks: &Leaks, mark: Option<&st
         None => {}
     }
     let reached = limits.iter().filter(|limit| limit.forecast.is_some()).take(2);
-    notes.extend(reached.map(|limit| format!("reaches: {}", limit_of(limit)[0])));
+    notes.extend(reached.map(|limit| format!("reaches: {}", limit_of(limit, &asked.filter)[0])));
     notes
 }

@@ -154,6 +154,29 @@ fn leaks_are_exported_as_they_stand() {
     assert_eq!(exported("7sss"), ("“after load”".into(), false));
 }
 
+/// Growth and forecasts of a part are not taken for those of all.
+#[test]
+fn figures_of_a_filter_say_so_above_the_leaks() {
+    let mut f = marked();
+    let leak = f.stack(&["main@orders/src/main.rs:12", "orders::auth::log_in@orders/src/a.rs:4"]);
+    for _ in 0..200 {
+        f.alloc(leak, 400_000);
+        f.pass(0.5);
+    }
+    let above = |keys: &str| {
+        let mut app = run(&f.session, (158, 40), keys);
+        app.update(Message::System(Some(memory())), &f.session);
+        let shown = text(&drawn(&app, (158, 40)));
+        let lines = shown.lines().skip_while(|line| !line.starts_with(" growth "));
+        lines.take_while(|line| !line.starts_with(" callsite")).collect::<Vec<_>>().join("\n")
+    };
+    let (all, part) = (above("7L100M⏎"), above("7L100M⏎/log_in⏎"));
+    assert!(all.contains("100 MiB in use, in") && !all.contains("filter"), "{all}");
+    assert!(part.contains(" of what the filter takes since "), "{part}");
+    assert!(part.contains("RSS grows as what the filter takes does"), "{part}");
+    assert!(part.contains("100 MiB in use of what the filter takes, in"), "{part}");
+}
+
 /// Rows without evidence are in the order of what is old: both columns are marked, and the
 /// heading says how the two go together.
 #[test]

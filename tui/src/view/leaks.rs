@@ -207,6 +207,7 @@ fn growth(figures: &LeakFigures, fields: Fields) -> Span<'static> {
 fn summary(app: &App, leaks: &Leaks, width: usize, lines: usize) -> Vec<Line<'static>> {
     let Some(answer) = &leaks.answer else { return Vec::new() };
     let limits = app.limits();
+    let filter = app.question().filter.as_str();
     let said = [
         grown(app, leaks, answer),
         reaches(app, answer, &limits),
@@ -234,7 +235,7 @@ fn summary(app: &App, leaks: &Leaks, width: usize, lines: usize) -> Vec<Line<'st
         }
     }
     let others = limits.iter().skip(1).filter(|limit| limit.forecast.is_some());
-    shown.extend(others.take(1).map(|limit| Said::of("or", limit_of(limit)).fitted(room)));
+    shown.extend(others.take(1).map(|limit| Said::of("or", limit_of(limit, filter)).fitted(room)));
     shown
 }
 
@@ -324,8 +325,11 @@ fn grown(app: &App, leaks: &Leaks, answer: &Answer) -> Said {
         (_, false, Change::Unknown) => ["not known".into(), "not known".into()],
         (_, false, _) => ["no evidence of growth".into(), "no evidence".into()],
     };
+    // Else it would seem to be the growth of the in use that stands in the header.
+    let what = if app.question().filter.is_empty() { "" } else { TAKEN };
     let forms = vec![
-        format!("{figure} {}{over}: {why}", since(200)),
+        format!("{figure}{what} {}{over}: {why}", since(200)),
+        format!("{figure}{what} {}{over}: {short}", since(24)),
         format!("{figure} {}{over}: {short}", since(24)),
         format!("{figure} {}{over}: {short}", since(12)),
         format!("{figure}{over}: {short}"),
@@ -334,6 +338,9 @@ fn grown(app: &App, leaks: &Leaks, answer: &Answer) -> Said {
     ];
     Said { name: "growth", forms, figure, with_evidence: Some(grew) }
 }
+
+/// Of what figures are while there is a filter.
+const TAKEN: &str = " of what the filter takes";
 
 /// How long, with its interval, and without.
 fn time(forecast: &Forecast) -> [String; 2] {
@@ -351,17 +358,20 @@ fn time(forecast: &Forecast) -> [String; 2] {
     [format!("{value} ({} to {})", of(forecast.low), of(forecast.high)), value]
 }
 
-/// A limit, and when it is reached, in words, the longest first.
+/// A limit, and when it is reached, in words, the longest first. With a `filter` it is growth
+/// of what that takes, which says so.
 #[must_use]
-pub fn limit_of(limit: &Reached) -> Vec<String> {
+pub fn limit_of(limit: &Reached, filter: &str) -> Vec<String> {
     let [name, of] = limit.bound.names();
+    let (what, grower) =
+        if filter.is_empty() { ("", "in use") } else { (TAKEN, "what the filter takes") };
     let most = format::bytes(limit.most as f64, 3, Rounding::Nearest);
     let Some(forecast) = &limit.forecast else {
         return vec![format!("{name}, {most}: –"), format!("{name}: –"), "–".into()];
     };
     if forecast.seconds <= 0.0 {
         return vec![
-            format!("{name}, {most} {of}, is passed"),
+            format!("{name}, {most} {of}{}, is passed", if of == "in use" { what } else { "" }),
             format!("{name} is passed"),
             "passed".into(),
         ];
@@ -372,10 +382,10 @@ pub fn limit_of(limit: &Reached) -> Vec<String> {
         format!(" at {speed}/s as in the last {}", ago(pace.last_ns))
     });
     let mut forms = if of == "in use" {
-        vec![format!("{name}, {most} in use, in {long}{pace}")]
+        vec![format!("{name}, {most} in use{what}, in {long}{pace}")]
     } else {
         vec![
-            format!("{name}, {most}, in {long}{pace}, if {of} grows as in use does"),
+            format!("{name}, {most}, in {long}{pace}, if {of} grows as {grower} does"),
             format!("{name}, {most}, in {long}{pace}, if {of} grows alike"),
         ]
     };
@@ -411,7 +421,7 @@ fn reaches(app: &App, answer: &Answer, limits: &[Reached]) -> Said {
     let of = |forms: &[&str]| forms.iter().map(|&form| form.to_owned()).collect();
     let forms = match (answer.no_forecast(), limits.first()) {
         (Some(why), _) => of(&no_forecast(why)),
-        (None, Some(nearest)) => limit_of(nearest),
+        (None, Some(nearest)) => limit_of(nearest, &app.question().filter),
         (None, None) => match app.key_for(Action::Limit) {
             Some(key) => vec![
                 format!("– no limit is known: {key} sets one"),

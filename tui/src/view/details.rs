@@ -11,6 +11,7 @@ use ratatui::text::{Line, Span};
 use super::format::{self, Rounding, Unit};
 use super::{names, text};
 use crate::app::details::Details;
+use crate::query::When;
 use crate::query::details::{Details as Answer, Factor, Factors, Hint};
 use crate::query::grown::Grown;
 use crate::session::figures::{Estimate, Ratio};
@@ -79,7 +80,11 @@ pub(super) fn title(answer: &Answer, width: usize) -> Line<'static> {
 
 pub(super) fn when(answer: &Answer, width: usize) -> Line<'static> {
     let over = ago(answer.to_ns.saturating_sub(answer.from_ns));
-    let said = format!(" what was heard of in the last {over}; in use as of then");
+    let said = match answer.when {
+        When::Now => format!(" over the last {over}; in use as of now"),
+        When::At(_) | When::Peak => format!(" over the {over} until then; in use as of then"),
+        When::Range { .. } => format!(" over the range, {over}; in use as of its end"),
+    };
     Line::from(text::keep_start(&said, width).into_owned()).dim()
 }
 

@@ -177,6 +177,21 @@ fn figures_of_a_filter_say_so_above_the_leaks() {
     assert!(part.contains("100 MiB in use of what the filter takes, in"), "{part}");
 }
 
+/// Details say of which time they are.
+#[test]
+fn details_say_of_which_time_they_are() {
+    let f = marked();
+    for (keys, wanted) in [
+        ("jd", " over the last "),
+        (",,jd", " until then; in use as of then"),
+        (",,,,{..}jd", " over the range, "),
+    ] {
+        let shown = screen(&f.session, (120, 40), keys);
+        assert!(shown.contains(wanted), "{keys}: {shown}");
+        assert_eq!(shown.contains(" over the last "), keys == "jd", "{keys}: {shown}");
+    }
+}
+
 /// Rows without evidence are in the order of what is old: both columns are marked, and the
 /// heading says how the two go together.
 #[test]

@@ -75,6 +75,8 @@ pub struct Details {
     pub growth_mark: Option<String>,
     /// What to do, and what that is based on.
     pub hints: Vec<Hint>,
+    /// Of which moment or range they are.
+    pub when: When,
     /// From when on blocks were heard of, or the range, in nanoseconds since the agent's
     /// start.
     pub from_ns: u64,
@@ -316,6 +318,7 @@ pub fn details(
         figures,
         growth_from_ns: growth_from,
         growth_mark: mark.map(|mark| mark.label.clone()),
+        when,
         from_ns: from,
         to_ns: to,
     })

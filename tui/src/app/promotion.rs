@@ -40,6 +40,8 @@ struct Lives {
     at: (usize, u64),
     selected: Option<Survival>,
     all: Option<Survival>,
+    /// Why there are none.
+    why_none: Option<&'static str>,
 }
 
 impl Promotion {
@@ -54,6 +56,12 @@ impl Promotion {
     pub fn lives(&self) -> Option<(&Survival, &Survival)> {
         let lives = self.lives.as_ref()?;
         Some((lives.selected.as_ref()?, lives.all.as_ref()?))
+    }
+
+    /// Why there are no lives, in a sentence.
+    #[must_use]
+    pub fn why_no_lives(&self) -> Option<&'static str> {
+        self.lives.as_ref()?.why_none
     }
 
     /// Moves the selection.
@@ -96,7 +104,8 @@ impl Promotion {
             Some(lives) if lives.of.0 != of.0 => (lives.all, lives.at),
             _ => (query::survival(session, None, when, filter), at),
         };
-        self.lives = Some(Lives { of, filter: filter.to_owned(), at, selected, all });
+        let why_none = query::why_no_lives(session, filter);
+        self.lives = Some(Lives { of, filter: filter.to_owned(), at, selected, all, why_none });
     }
 }
 
@@ -145,12 +154,13 @@ impl App {
 
     /// Another nursery is asked about.
     pub(super) fn nursery(&mut self, larger: bool) {
-        if let Some(Screen::Promotion(p)) = self.stack.last_mut()
-            && let Some((of, _)) = p.lives()
-        {
+        let Some(Screen::Promotion(p)) = self.stack.last_mut() else { return };
+        if let Some((of, _)) = p.lives() {
             let own = of.own_bytes;
             let next = query::nursery_beside(p.nursery.unwrap_or(own), own, larger);
             p.nursery = (next != own).then_some(next);
+        } else if let Some(why) = p.why_no_lives() {
+            self.say(why.into());
         }
     }
 }

@@ -43,7 +43,8 @@ pub use promotion::{
 pub use sorted::Sorted;
 pub use source::{SourceLine, source, source_of};
 pub use sums::finer;
-pub use survival::{LEAST_NURSERY, MOST_NURSERY, Survival, nursery_beside, survival};
+pub use survival::{LEAST_NURSERY, MOST_NURSERY, Survival};
+pub use survival::{nursery_beside, survival, why_no_lives};
 pub use table::{Callsites, Order, callsites};
 pub use threads::{ThreadRow, thread_name, threads};
 pub use timeline::{Curve, Point, Series, Timeline, column, curve, timeline};

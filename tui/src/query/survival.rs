@@ -62,6 +62,19 @@ impl Survival {
     }
 }
 
+/// Why nothing can be said of how long blocks live, in a sentence; `None` where something can.
+#[must_use]
+pub fn why_no_lives(session: &Session, filter: &str) -> Option<&'static str> {
+    if !session.knows_lives() {
+        return Some("the target does not tell how long all blocks live");
+    }
+    let cut = Selection::of(session, filter).by(By::Group);
+    let chosen = cut.only.as_ref().is_some_and(|only| only.by_fate());
+    chosen.then_some(
+        "the filter chooses blocks by what becomes of them: how long they live is not known",
+    )
+}
+
 /// The lives of a callsite's minor blocks, or of all. `None` where the callsite is not
 /// known, or lives are not told whole. Costs a pass over all lives, but of all callsites at
 /// present.

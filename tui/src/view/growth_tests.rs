@@ -192,6 +192,20 @@ fn details_say_of_which_time_they_are() {
     }
 }
 
+/// Where a filter leaves nothing to be said of lives, that is said instead.
+#[test]
+fn why_no_lives_are_drawn_is_said() {
+    let f = marked();
+    let why = "the filter chooses blocks by what becomes of them";
+    let shown = screen(&f.session, (120, 40), "5/age>1s⏎");
+    assert!(shown.contains(why), "{shown}");
+    assert!(!screen(&f.session, (120, 40), "5/size>1⏎").contains(why));
+    // So does the key that would move the nursery.
+    let mut app = run(&f.session, (120, 40), "5/age>1s⏎");
+    press(&mut app, &f.session, "]");
+    assert!(app.note().is_some_and(|note| note.starts_with(why)), "{:?}", app.note());
+}
+
 /// Rows without evidence are in the order of what is old: both columns are marked, and the
 /// heading says how the two go together.
 #[test]

@@ -44,6 +44,9 @@ pub fn draw(app: &App, promotion: &Promotion, area: Rect, frame: &mut Frame) {
     let width = usize::from(area.width);
     let (Some((of, all)), Some(selected)) = (promotion.lives(), promotion.selected()) else {
         frame.render_widget(Line::from("─".repeat(width)).dim(), row(0, 1));
+        if let Some(why) = promotion.why_no_lives().filter(|_| promotion.selected().is_some()) {
+            super::sentence(why.into(), row(1, area.height - 1), frame);
+        }
         return;
     };
     let name = text::name(&selected.label.function).into_owned();

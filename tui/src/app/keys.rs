@@ -443,7 +443,7 @@ pub const BINDINGS: &[Binding] = bindings! {
     [char('f')] "f" "find" FLAME Find "mark the frames whose names have a text, and say how much goes through them";
     [char('n')] "n" "" NOTED NextMatch{forward: true} "to the next of them; in a source file to the next line with bytes";
     [char('N')] "N" "" NOTED NextMatch{forward: false} "to the one before";
-    [char('M')] "M" "mark" PANES Mark "give this moment a name, for all viewers";
+    [char('M')] "M" "mark" PANES Mark "give the present moment a name, for all viewers";
     [char('>')] ">" "" SCREENS NextThread{forward: true} "the blocks of the next thread alone, on all screens; after the last: of all";
     [char('<')] "<" "" SCREENS NextThread{forward: false} "those of the one before";
     [char('s')] "s" "sort" SORTED SortColumn "sort by the next column";

@@ -69,7 +69,7 @@ impl Typed {
             Self::Find(_) | Self::Target(_) => {
                 &[("Enter", "keeps it"), ("Esc", "takes it back"), CLEARS]
             }
-            Self::Mark => &[("Enter", "marks this moment"), ("Esc", "does not"), CLEARS],
+            Self::Mark => &[("Enter", "marks now"), ("Esc", "does not"), CLEARS],
             Self::Limit => &[("Enter", "sets it"), ("Esc", "does not"), CLEARS],
             Self::Path(_) => &[("Enter", "takes it"), ("Esc", "does not"), CLEARS],
         }

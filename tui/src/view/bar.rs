@@ -293,7 +293,7 @@ mod tests {
         let f = orders();
         for (keys, wanted) in [
             ("/cache", " Enter keeps it  Esc takes it back  Up, Down those before  ^U clears"),
-            ("Mx", " Enter marks this moment  Esc does not  ^U clears the line"),
+            ("Mx", " Enter marks now  Esc does not  ^U clears the line"),
             ("7L", " Enter sets it  Esc does not  ^U clears the line"),
             ("3f", " Enter keeps it  Esc takes it back  ^U clears the line"),
         ] {

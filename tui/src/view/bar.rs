@@ -140,10 +140,11 @@ pub fn keys(app: &App, area: Rect, frame: &mut Frame) {
     // Behind the last key there is no other.
     let mut left = width.saturating_sub(text::width(&count));
     let mut fits: Vec<bool> = vec![false; here.len()];
-    for wanted in [true, false] {
+    for wanted in [Some(Worth::Must), Some(Worth::Purpose), None] {
         for (fits, (key, short, worth)) in fits.iter_mut().zip(&here) {
             let size = size(key, short);
-            if (*worth == Worth::Must) == wanted && size <= left {
+            let first = matches!(worth, Worth::Must | Worth::Purpose).then_some(*worth);
+            if first == wanted && size <= left {
                 *fits = true;
                 left -= size;
             }
@@ -165,6 +166,8 @@ pub fn keys(app: &App, area: Rect, frame: &mut Frame) {
 enum Worth {
     /// Before all: help and quit, and what goes on again.
     Must,
+    /// What the screen is there for.
+    Purpose,
     /// Of [`CHIEF`].
     Chief,
     Other,
@@ -186,6 +189,7 @@ fn of_screen(app: &App) -> Vec<(&str, &str, Worth)> {
         let worth = match action {
             Action::Help | Action::Quit => Worth::Must,
             Action::Pause if app.paused() => Worth::Must,
+            Action::ToggleColumn => Worth::Purpose,
             _ if CHIEF.contains(&action) => Worth::Chief,
             _ => Worth::Other,
         };
@@ -286,6 +290,18 @@ mod tests {
 
     fn bar(f: &Fixture, width: u16, keys: &str) -> String {
         screen(&f.session, (width, 24), keys).lines().last().unwrap().to_owned()
+    }
+
+    #[test]
+    fn narrow_screens_name_the_key_that_they_are_there_for() {
+        let f = orders();
+        for width in [36, 40, 300] {
+            let bar = bar(&f, width, "c");
+            for key in ["Space show or hide", "? help", "q quit"] {
+                assert!(bar.contains(key), "{width}: {bar}");
+            }
+        }
+        assert!(bar(&f, 20, "c").contains("? help"));
     }
 
     #[test]

@@ -442,3 +442,23 @@ fn leaks_are_what_the_screen_shows() {
     let out = printed(&made(s, &earlier), 160);
     assert!(out.contains("reaches: – no forecast without evidence of growth"), "{out}");
 }
+
+/// What is promoted per second stands in the report as it does on the screen.
+#[test]
+fn promotion_has_the_columns_of_the_screen() {
+    let mut f = Fixture::new(1);
+    let kept = f.stack(&["main", "keep"]);
+    for _ in 0..10 {
+        let block = f.alloc(kept, 600);
+        f.promote(block);
+        f.pass(0.5);
+    }
+    let report = made(&f.session, &asked(View::Promotion, When::Now));
+    let column = report.columns.iter().position(|c| c.id == "promoted_bytes_per_second");
+    let column = column.expect("it is there");
+    let rows = query::promotion(&f.session, "", When::Now, 20).rows;
+    let rate = rows[0].figures.promoted_rate;
+    assert!(rate.point().is_some_and(|rate| rate > 0.0), "{rate:?}");
+    assert_eq!(report.rows[0][column], Cell::Estimate(rate, Unit::BytesPerSecond));
+    assert!(printed(&report, 160).contains("promoted/s"));
+}

@@ -20,7 +20,7 @@ const FILE: usize = 24;
 const DAMAGES: usize = 5;
 /// What is left out where there is no room for all, first things first. Where something is
 /// comes last: a name without it may be anybody's.
-const LEAST: [&str; 24] = [
+const LEAST: [&str; 25] = [
     "allocated_objects",
     "mean_lifetime_ns",
     "short_lived_share",
@@ -38,6 +38,7 @@ const LEAST: [&str; 24] = [
     "freed_elsewhere_share",
     "freed_elsewhere_bytes",
     "allocated_bytes_per_second",
+    "promoted_bytes_per_second",
     "promoted_share",
     "median_lifetime_ns",
     "median_age_ns",

@@ -306,6 +306,7 @@ pub fn promotion_as_shown(
         LOCATION,
         column("minor_allocated_bytes", "born young"),
         column("promoted_bytes", "promoted"),
+        column("promoted_bytes_per_second", "promoted/s"),
         column("promoted_share", "rate"),
         column("short_lived_share", "dies young"),
         column("median_lifetime_ns", "lifetime"),
@@ -317,6 +318,7 @@ pub fn promotion_as_shown(
         cells.extend([
             Cell::Estimate(of.minor_bytes, Unit::Bytes),
             Cell::Estimate(of.promoted_bytes, Unit::Bytes),
+            Cell::Estimate(of.promoted_rate, Unit::BytesPerSecond),
             Cell::Share(of.promoted),
             Cell::Share(of.short_lived),
             Cell::Lifetime(of.lifetime),

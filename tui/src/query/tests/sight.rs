@@ -123,3 +123,25 @@ fn what_goes_unseen_bounds_no_moment_before_it() {
         assert!(until(before).is_none() && until(now).is_some_and(|peak| bounded(&peak)));
     }
 }
+
+/// A range in which R was 1 is exact in what was born in it, whatever was sampled before. What
+/// lived before it may still have been unseen.
+#[test]
+fn a_range_knows_the_interval_of_its_births_alone() {
+    let mut f = Fixture::new(4096);
+    let stack = f.stack(&["main", "fill"]);
+    f.alloc(stack, 64);
+    f.pass_slowly(3.0);
+    f.interval = heaptop_protocol::estimate::Interval::EXACT;
+    f.pass_slowly(5.0);
+    let from_ns = f.session.now_ns();
+    f.pass_slowly(1.0);
+    f.alloc(stack, 50);
+    f.pass(0.5);
+    let when = When::Range { from_ns, to_ns: f.session.now_ns() };
+    let table = callsites(&f.session, &Question { when, ..Question::default() });
+    let figures = &table.rows[0].figures;
+    assert_eq!(figures.allocated_bytes, Estimate::Exact { value: 50.0 });
+    assert!(matches!(figures.in_use_bytes, Estimate::Interval { .. }), "{figures:?}");
+    assert!(matches!(figures.growth, Change::Interval { .. }), "{figures:?}");
+}

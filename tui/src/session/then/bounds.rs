@@ -135,8 +135,9 @@ impl Bounds {
             } else {
                 sight(0, until_end, blind_at(end_ns))
             },
+            // Of a range those that were born in it are counted, and no others.
             sight_of_allocated: sight(
-                0,
+                from_ns.unwrap_or(0),
                 from_ns.map_or(until_end, since),
                 session.was_blind(born_after_ns, end_ns),
             ),
@@ -148,7 +149,7 @@ impl Bounds {
                 let blind = blind_at(end_ns) || from_ns.is_some_and(blind_at);
                 let from = from_ns.unwrap_or(0);
                 GrowthSight {
-                    gained: sight(0, since(from), blind),
+                    gained: sight(from, since(from), blind),
                     lost: sight(0, course.sight_until(from), blind),
                 }
             },

@@ -285,12 +285,15 @@ fn end_program(separate: bool, ending: Ending) -> ! {
     /// Runs after the destructors of this thread's own, and before the program's handlers.
     extern "C" fn as_the_programs() {
         domain::here(|d| d.set_agents(false));
-        // SAFETY: plain calls on local values. Who waits for a handler that hangs must be
-        // able to end it.
+        // Who waits for a handler that hangs must be able to end it. But what has come
+        // already stays where it is: it is this thread's own, as of a write beyond a limit, or
+        // no thread of the program's took it, and so it ends no program that is over.
+        //
+        // SAFETY: plain calls on local values; zero bytes are a set of signals.
         unsafe {
-            let mut none = std::mem::zeroed();
-            libc::sigemptyset(&raw mut none);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+            let mut blocked = std::mem::zeroed();
+            libc::sigpending(&raw mut blocked);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const blocked, std::ptr::null_mut());
         }
     }
     if let Ending::Bare(status) = ending {

@@ -204,10 +204,10 @@ fn start_agent(engine: &'static Engine) {
         domain::here(|d| d.set_agents(false));
         started
     };
-    if !started {
+    if started {
+        stream::wait_until_begun(engine.is_childs());
+    } else {
         engine.set_rate(engine.interval(), false);
-    } else if engine.is_childs() {
-        stream::wait_for_descriptors();
     }
 }
 

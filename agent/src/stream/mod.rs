@@ -50,7 +50,7 @@ const STACK_BYTES: usize = 512 << 10;
 
 /// Whether the agent's thread has got as far as having its own descriptors.
 static SEPARATE: AtomicBool = AtomicBool::new(false);
-/// The longest that a followed child waits for that, in milliseconds.
+/// The longest that anybody waits for that, in milliseconds.
 const MOST_MS: u32 = 20;
 
 /// Where the socket lies, or why there is none. Written by the agent's thread, and
@@ -188,11 +188,16 @@ unsafe fn try_start(engine: &'static Engine) -> Result<(), &'static &'static str
     Ok(())
 }
 
-/// In a followed child. A daemon closes all descriptors when it has forked: the thread must
-/// have its own before. It takes a moment, or else is not waited for.
-pub fn wait_for_descriptors() {
+/// Waits for what the program could take away from the thread before it has begun. It takes
+/// a moment, or else is not waited for.
+///
+/// In a followed child: a daemon closes all descriptors when it has forked, and the thread
+/// must have its own before. Where it records: a program may go to where there is no such
+/// file, give up its rights, or lower its limits, in its first line.
+pub fn wait_until_begun(child: bool) {
+    let begins = || (child && !SEPARATE.load(Acquire)) || record::is_pending();
     for _ in 0..MOST_MS {
-        if SEPARATE.load(Acquire) {
+        if !begins() {
             break;
         }
         sys::sleep_ms(1);

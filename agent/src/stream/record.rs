@@ -12,7 +12,9 @@
 //! 3. **What cannot be written** ends the recording, with a sentence for viewers. The file
 //!    is cut behind the last whole chunk. Too large a file raises SIGXFSZ in the thread
 //!    that writes, where all signals are blocked.
-//! 4. **The program's end.** At `exit` the agent is given up to a second for the last
+//! 4. **The program's beginning.** It waits some milliseconds for the thread to have the
+//!    file: it may go to where there is none, or give up its rights, in its first line.
+//! 5. **The program's end.** At `exit` the agent is given up to a second for the last
 //!    samples and the file's end. After `_exit`, abort or a signal the file holds what
 //!    the last turn of the agent's thread wrote: at most some tens of milliseconds are
 //!    missing.
@@ -294,6 +296,11 @@ pub fn whole(frames: &[u8]) -> usize {
 /// Nothing more is recorded: nobody needs to wait.
 pub fn over() {
     STATE.store(IDLE, Release);
+}
+
+/// Whether the thread will begin to record, and has not yet.
+pub fn is_pending() -> bool {
+    STATE.load(Acquire) == PENDING
 }
 
 /// Whether the program exits, and waits for [`written`].

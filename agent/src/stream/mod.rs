@@ -318,10 +318,17 @@ fn end_program(separate: bool, ending: Ending) -> ! {
     }
 }
 
+/// One line, whatever names and values it quotes, and nothing that a terminal obeys.
+fn line(sentence: &str) -> String {
+    let mut line = sentence.replace(char::is_control, "\u{fffd}");
+    line.push('\n');
+    line
+}
+
 /// A line on standard error, by one plain write, if that does not block: the line
 /// is far shorter than what a pipe that can be written to takes.
 fn write_error(sentence: &str) {
-    let line = format!("{sentence}\n");
+    let line = line(sentence);
     let mut stderr = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
     // SAFETY: one record, and a line that is readable for its length; failure is
     // of no concern.
@@ -329,5 +336,14 @@ fn write_error(sentence: &str) {
         if libc::poll(&raw mut stderr, 1, 0) == 1 && stderr.revents == libc::POLLOUT {
             libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_sentence_is_one_line_whatever_it_quotes() {
+        let said = super::line("HEAPTOP=a\nb\u{1b}[31m\u{9b}é is ignored");
+        assert_eq!(said, "HEAPTOP=a\u{fffd}b\u{fffd}[31m\u{fffd}é is ignored\n");
     }
 }

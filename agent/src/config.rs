@@ -61,12 +61,12 @@ const VARIABLES: [&CStr; 12] = [
 const WANTED: [&str; 12] = [
     "on, off or dormant",
     "auto, or a size of at least 1 byte and less than 4 GiB, such as 512K",
-    "a size of at least 1 byte, such as 2M",
-    "a size, such as 2K",
-    "a size, such as 0",
+    "a size of at least 1 byte and less than 2^64, such as 2M",
+    "a size of less than 2^64 bytes, such as 2K",
+    "a size of less than 2^64 bytes, such as 0",
     "a number from 0 to 128",
     "a size from 1M to 64G, such as 64M",
-    "a number",
+    "a number from 0 to 2^64 - 1",
     "text in UTF-8",
     "1 or 0",
     "tables or frame-pointers",
@@ -92,7 +92,7 @@ impl Notices {
                 let shown: String = value.to_string_lossy().chars().take(VALUE_CHARS).collect();
                 let wanted = WANTED[i];
                 format!(
-                    "heaptop: {name}={shown} is ignored, the default holds: it must be {wanted}."
+                    "heaptop: {name}={shown} is ignored, as if it were not set: it must be {wanted}."
                 )
             })
             .collect()

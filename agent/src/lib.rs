@@ -46,7 +46,7 @@
 //!
 //! Sizes are bytes, or have a suffix: `K`, `KB`, `KiB`, and likewise M and G, all
 //! binary. A value that makes no sense is told in a sentence on standard error
-//! and to the viewer, and the default holds. A `HEAPTOP_DIR` that will not do is told
+//! and to the viewer, and is as none. A `HEAPTOP_DIR` that will not do is told
 //! there too: no viewer can connect then.
 //!
 //! # Layout
@@ -204,10 +204,10 @@ fn start_agent(engine: &'static Engine) {
         domain::here(|d| d.set_agents(false));
         started
     };
-    if !started {
+    if started {
+        stream::wait_until_begun(engine.is_childs());
+    } else {
         engine.set_rate(engine.interval(), false);
-    } else if engine.is_childs() {
-        stream::wait_for_descriptors();
     }
 }
 

@@ -137,12 +137,23 @@ fn give(block: *mut u8, bytes: usize, class: Option<usize>) {
 fn moved(block: *mut u8, old: usize, new: usize) -> *mut u8 {
     // SAFETY: the mapping is ours and of the old size.
     let at = unsafe { libc::mremap(block.cast(), old, new, libc::MREMAP_MAYMOVE) };
-    if at == libc::MAP_FAILED {
-        return null_mut();
+    let at = if at == libc::MAP_FAILED { copied(block, old, new) } else { at.cast() };
+    if !at.is_null() {
+        filter_sub(block.addr());
+        filter_add(at.addr());
     }
-    filter_sub(block.addr());
-    filter_add(at.addr());
-    at.cast()
+    at
+}
+
+/// The same where a sandbox forbids to move it, for which nobody must wait.
+fn copied(block: *mut u8, old: usize, new: usize) -> *mut u8 {
+    let at = map(new);
+    if !at.is_null() {
+        // SAFETY: both mappings are ours, as large as that, and not the same.
+        unsafe { at.copy_from_nonoverlapping(block, old.min(new)) };
+        unmap(block, old);
+    }
+    at
 }
 
 /// # Safety
@@ -210,6 +221,53 @@ pub unsafe fn realloc(block: *mut u8, layout: Layout, new_size: usize) -> *mut u
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    /// In a child of its own, where each `mremap` is refused.
+    fn grows_without_mremap() -> bool {
+        let filter = [
+            libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 },
+            libc::sock_filter { code: 0x15, jt: 0, jf: 1, k: libc::SYS_mremap as u32 },
+            libc::sock_filter {
+                code: 0x06,
+                jt: 0,
+                jf: 0,
+                k: libc::SECCOMP_RET_ERRNO | libc::EPERM as u32,
+            },
+            libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW },
+        ];
+        let program = libc::sock_fprog { len: 4, filter: filter.as_ptr().cast_mut() };
+        // SAFETY: the filter is live; the block is used as large as it is.
+        unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+            let mode = libc::SECCOMP_MODE_FILTER;
+            if libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program) != 0 {
+                return false;
+            }
+            let block = map(1 << 20);
+            block.write_bytes(7, 1 << 20);
+            let larger = moved(block, 1 << 20, 3 << 20);
+            if larger.is_null() || (0..1 << 20).any(|i| larger.add(i).read() != 7) {
+                return false;
+            }
+            let smaller = moved(larger, 3 << 20, 1 << 18);
+            !smaller.is_null() && (0..1 << 18).all(|i| smaller.add(i).read() == 7)
+        }
+    }
+
+    #[test]
+    fn what_may_not_be_moved_is_copied() {
+        // SAFETY: the child makes system calls, and leaves.
+        let status = unsafe {
+            let pid = libc::fork();
+            if pid == 0 {
+                libc::_exit(i32::from(!grows_without_mremap()));
+            }
+            let mut status = -1;
+            libc::waitpid(pid, &raw mut status, 0);
+            status
+        };
+        assert_eq!(status, 0);
+    }
 
     /// All in one, since one thread at a time may touch the heap.
     #[test]

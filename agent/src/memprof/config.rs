@@ -1,5 +1,6 @@
 //! What a profile is asked for, and why it may not be had.
 
+use crate::engine::floats;
 use crate::engine::profiles::{MOST, Terms, What};
 use crate::engine::unwind::MAX_DEPTH;
 
@@ -121,7 +122,7 @@ impl Config {
         if bytes == 0 {
             return Err(ConfigError::Interval);
         }
-        Self::lambda(1.0 / bytes as f64)
+        Self::lambda(floats::apart(|| 1.0 / bytes as f64))
     }
 
     /// Most frames of a callstack: 32 by default, 0 for none, 128 at most.

@@ -1,7 +1,7 @@
 //! The tracker's types, on their way through the engine, which knows none.
 
 use crate::engine::profiles::{Answer, Birth, Callbacks, Data};
-use crate::engine::{kinds, tracker};
+use crate::engine::{floats, kinds, tracker};
 use std::alloc::{Layout, alloc};
 use std::time::Duration;
 
@@ -85,12 +85,16 @@ impl Allocation<'_> {
     /// Bytes that this block stands for: size / (1 − (1 − λ)^size).
     #[must_use]
     pub fn weight_bytes(&self) -> f64 {
-        self.size as f64 * self.weight_objects()
+        floats::apart(|| self.size as f64 * self.objects())
     }
 
     /// Blocks that this block stands for, itself included: 1 / (1 − (1 − λ)^size).
     #[must_use]
     pub fn weight_objects(&self) -> f64 {
+        floats::apart(|| self.objects())
+    }
+
+    fn objects(&self) -> f64 {
         if self.lambda >= 1.0 {
             return 1.0;
         }

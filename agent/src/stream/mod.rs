@@ -50,7 +50,7 @@ const STACK_BYTES: usize = 512 << 10;
 
 /// Whether the agent's thread has got as far as having its own descriptors.
 static SEPARATE: AtomicBool = AtomicBool::new(false);
-/// The longest that a followed child waits for that, in milliseconds.
+/// The longest that anybody waits for that, in milliseconds.
 const MOST_MS: u32 = 20;
 
 /// Where the socket lies, or why there is none. Written by the agent's thread, and
@@ -188,11 +188,16 @@ unsafe fn try_start(engine: &'static Engine) -> Result<(), &'static &'static str
     Ok(())
 }
 
-/// In a followed child. A daemon closes all descriptors when it has forked: the thread must
-/// have its own before. It takes a moment, or else is not waited for.
-pub fn wait_for_descriptors() {
+/// Waits for what the program could take away from the thread before it has begun. It takes
+/// a moment, or else is not waited for.
+///
+/// In a followed child: a daemon closes all descriptors when it has forked, and the thread
+/// must have its own before. Where it records: a program may go to where there is no such
+/// file, give up its rights, or lower its limits, in its first line.
+pub fn wait_until_begun(child: bool) {
+    let begins = || (child && !SEPARATE.load(Acquire)) || record::is_pending();
     for _ in 0..MOST_MS {
-        if SEPARATE.load(Acquire) {
+        if !begins() {
             break;
         }
         sys::sleep_ms(1);
@@ -285,12 +290,15 @@ fn end_program(separate: bool, ending: Ending) -> ! {
     /// Runs after the destructors of this thread's own, and before the program's handlers.
     extern "C" fn as_the_programs() {
         domain::here(|d| d.set_agents(false));
-        // SAFETY: plain calls on local values. Who waits for a handler that hangs must be
-        // able to end it.
+        // Who waits for a handler that hangs must be able to end it. But what has come
+        // already stays where it is: it is this thread's own, as of a write beyond a limit, or
+        // no thread of the program's took it, and so it ends no program that is over.
+        //
+        // SAFETY: plain calls on local values; zero bytes are a set of signals.
         unsafe {
-            let mut none = std::mem::zeroed();
-            libc::sigemptyset(&raw mut none);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+            let mut blocked = std::mem::zeroed();
+            libc::sigpending(&raw mut blocked);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const blocked, std::ptr::null_mut());
         }
     }
     if let Ending::Bare(status) = ending {
@@ -310,10 +318,17 @@ fn end_program(separate: bool, ending: Ending) -> ! {
     }
 }
 
+/// One line, whatever names and values it quotes, and nothing that a terminal obeys.
+fn line(sentence: &str) -> String {
+    let mut line = sentence.replace(char::is_control, "\u{fffd}");
+    line.push('\n');
+    line
+}
+
 /// A line on standard error, by one plain write, if that does not block: the line
 /// is far shorter than what a pipe that can be written to takes.
 fn write_error(sentence: &str) {
-    let line = format!("{sentence}\n");
+    let line = line(sentence);
     let mut stderr = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
     // SAFETY: one record, and a line that is readable for its length; failure is
     // of no concern.
@@ -321,5 +336,14 @@ fn write_error(sentence: &str) {
         if libc::poll(&raw mut stderr, 1, 0) == 1 && stderr.revents == libc::POLLOUT {
             libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_sentence_is_one_line_whatever_it_quotes() {
+        let said = super::line("HEAPTOP=a\nb\u{1b}[31m\u{9b}é is ignored");
+        assert_eq!(said, "HEAPTOP=a\u{fffd}b\u{fffd}[31m\u{fffd}é is ignored\n");
     }
 }

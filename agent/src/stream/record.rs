@@ -7,12 +7,15 @@
 //! 2. **Whose file.** Each process has its own: `%p` in the name is its pid, and a child
 //!    that is followed gets its pid behind a name without one. A program that finds
 //!    another one at work on its file, as one does that was started by it with the same
-//!    environment, does the same. A recording that nobody works on is replaced, and no
+//!    environment, does the same; and a number where that one is taken too, as by a process of
+//!    the same pid in another container. A recording that nobody works on is replaced, and no
 //!    other file is.
 //! 3. **What cannot be written** ends the recording, with a sentence for viewers. The file
 //!    is cut behind the last whole chunk. Too large a file raises SIGXFSZ in the thread
 //!    that writes, where all signals are blocked.
-//! 4. **The program's end.** At `exit` the agent is given up to a second for the last
+//! 4. **The program's beginning.** It waits some milliseconds for the thread to have the
+//!    file: it may go to where there is none, or give up its rights, in its first line.
+//! 5. **The program's end.** At `exit` the agent is given up to a second for the last
 //!    samples and the file's end. After `_exit`, abort or a signal the file holds what
 //!    the last turn of the agent's thread wrote: at most some tens of milliseconds are
 //!    missing.
@@ -36,6 +39,8 @@ use std::sync::atomic::{
 pub const LOOK_MS: i32 = 20;
 /// How long an exit waits for the last samples.
 const EXIT_MS: u32 = 1000;
+/// So many processes of one pid each find a name.
+const MOST_NAMESAKES: u32 = 100;
 /// Descriptors from here on are seldom in a program's way.
 const LEAST_FD: i32 = 100;
 
@@ -157,6 +162,25 @@ fn is_taken(fd: &OwnedFd) -> bool {
     locked != 0 && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock
 }
 
+/// The first name under which nobody else works: the one that is wanted, then with the pid,
+/// then with a number too, since others may have that pid in namespaces of their own.
+fn untaken(wanted: &Path, pid: u32, child: bool) -> (PathBuf, io::Result<OwnedFd>) {
+    let own = expand(wanted, pid, true);
+    let numbered = |number: u32| {
+        let mut name = own.clone().into_os_string();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    let names = [expand(wanted, pid, child), own.clone()];
+    for path in names.into_iter().chain((2..=MOST_NAMESAKES).map(numbered)) {
+        match open(&path) {
+            Ok(fd) if is_taken(&fd) => {}
+            opened => return (path, opened),
+        }
+    }
+    (own, Err(io::Error::other("others are at work on it")))
+}
+
 /// The file.
 pub struct File {
     listed: Listed,
@@ -173,12 +197,7 @@ impl File {
         // SAFETY: null, or a box that is never given back.
         let wanted = unsafe { WANTED.load(Acquire).as_ref() }?;
         let pid = std::process::id();
-        let mut path = expand(wanted, pid, child);
-        let mut opened = open(&path);
-        if opened.as_ref().is_ok_and(is_taken) {
-            path = expand(wanted, pid, true);
-            opened = open(&path);
-        }
+        let (path, opened) = untaken(wanted, pid, child);
         let file = opened.and_then(|fd| Self::at(fd, path.clone()));
         Some(match file {
             Ok(file) => {
@@ -296,6 +315,11 @@ pub fn over() {
     STATE.store(IDLE, Release);
 }
 
+/// Whether the thread will begin to record, and has not yet.
+pub fn is_pending() -> bool {
+    STATE.load(Acquire) == PENDING
+}
+
 /// Whether the program exits, and waits for [`written`].
 pub fn program_exits() -> bool {
     STATE.load(Acquire) == EXITING
@@ -347,6 +371,24 @@ mod tests {
         assert_eq!(name("/tmp/a.heaptop", false), "/tmp/a.heaptop");
         assert_eq!(name("/tmp/a.heaptop", true), "/tmp/a.heaptop.42");
         assert_eq!(name("100%%p%", true), "100%p%.42");
+    }
+
+    #[test]
+    fn nobody_writes_where_another_one_is_at_work() {
+        let directory = std::env::temp_dir().join(format!("heaptop-record-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        // As in containers of their own, all of them have one pid.
+        for wanted in ["a-%p.heaptop", "b.heaptop"].map(|name| directory.join(name)) {
+            let taken: Vec<_> = (0..4).map(|_| untaken(&wanted, 7, false)).collect();
+            let names: std::collections::BTreeSet<_> = taken.iter().map(|(path, _)| path).collect();
+            assert!(taken.iter().all(|(_, opened)| opened.is_ok()));
+            assert_eq!(names.len(), taken.len(), "{names:?}");
+        }
+        // One that nobody works on any more is replaced.
+        let wanted = directory.join("c.heaptop");
+        let again: Vec<_> = (0..2).map(|_| untaken(&wanted, 7, false).0).collect();
+        assert_eq!(again, [wanted.clone(), wanted]);
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]

@@ -252,6 +252,20 @@ fn the_last_samples_before_an_exit_are_recorded() {
     assert!(allocated > 0 && allocated == told.status.unwrap().totals.allocated.n);
 }
 
+/// The thread has its file before `main` begins, however early it runs.
+#[test]
+fn who_confines_itself_in_its_first_line_is_recorded() {
+    for _ in 0..30 {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.heaptop");
+        let run = Run::of("fixture-exits", &["0", "confine"]);
+        let ended = run.env("HEAPTOP_RECORD", path.to_str().unwrap()).to_end();
+        assert_eq!((ended.status.code(), ended.stderr.as_str()), (Some(0), ""));
+        assert!(std::fs::metadata(&path).unwrap().len() > 0, "nothing was recorded");
+        assert_eq!(told(&path).2, "the target has exited");
+    }
+}
+
 #[test]
 fn what_cannot_be_recorded_harms_no_program() {
     let directory = tempfile::tempdir().unwrap();

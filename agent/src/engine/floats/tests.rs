@@ -3,6 +3,7 @@
 
 use super::word::{read, write};
 use crate::engine::domain::{Domain, Rate};
+use crate::memprof::{Allocation, Cause, Config};
 use heaptop_protocol::estimate::Interval;
 use std::hint::black_box;
 
@@ -66,5 +67,41 @@ fn stops_are_no_signals_and_leave_the_word_as_it_was() {
                 assert_eq!(status, 0, "R {}, word {set:#x}", r.bytes());
             }
         }
+    }
+}
+
+/// What a callback asks of its block is calculated in the midst of an allocation.
+#[test]
+fn what_a_block_stands_for_is_no_signal_and_leaves_the_word_as_it_was() {
+    let weighed = |set: u32| {
+        let block = Allocation {
+            id: 1,
+            n_samples: 1,
+            size: black_box(1000),
+            address: 16,
+            cause: Cause::Malloc,
+            replaces: None,
+            lambda: black_box(1.0 / 3000.0),
+            domain: 0,
+            thread: 0,
+            clock_bytes: 0,
+            time: std::time::Duration::ZERO,
+            born_young: true,
+            callstack: &[],
+            is_cut: false,
+        };
+        let before = read();
+        write(set);
+        let objects = black_box(block.weight_objects());
+        let bytes = black_box(block.weight_bytes());
+        let config = black_box(Config::interval_bytes(black_box(3000)));
+        let after = read();
+        write(before);
+        (objects.to_bits(), bytes.to_bits(), config.is_ok(), after)
+    };
+    let (objects, bytes, ..) = weighed(0x1f80);
+    for set in SIGNALS.iter().flat_map(|signals| ROUNDING.map(|rounding| signals | rounding)) {
+        let status = in_child(|| weighed(set) == (objects, bytes, true, set));
+        assert_eq!(status, 0, "word {set:#x}");
     }
 }

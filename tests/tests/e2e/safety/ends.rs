@@ -1,6 +1,6 @@
 //! Ends of all kinds, with a viewer attached: the same exit status.
 
-use super::{act, ends_as_unprofiled, is_root, started};
+use super::{act, ends_as_unprofiled, is_root, same, started};
 use heaptop_tests::client::Client;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -53,6 +53,21 @@ fn an_overflow_of_the_stack_is_what_the_runtime_makes_of_it() {
 #[test]
 fn the_last_threads_return_is_the_end() {
     ends("last-thread", 0);
+}
+
+#[test]
+fn a_signal_that_nobody_took_does_not_end_what_is_over() {
+    ends("last-thread-before-signal", 0);
+    // Nor does the agent's own, which writes beyond a limit.
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.heaptop");
+    let run = act(&["last-thread"])
+        .input("go\n")
+        .env("HEAPTOP_RECORD", path.to_str().unwrap())
+        .limit(libc::RLIMIT_FSIZE, 2000);
+    let ended = same(&run);
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    assert!(std::fs::metadata(&path).unwrap().len() <= 2000, "it was not limited");
 }
 
 #[test]

@@ -15,14 +15,14 @@ use std::sync::Arc;
 pub struct Generations {
     /// How many there are.
     each: usize,
-    totals: Vec<Total>,
+    totals: Arc<Vec<Total>>,
 }
 
 impl Generations {
     /// Those of sums that are kept up: they go on, and these stay as they are.
     #[must_use]
     pub fn standing(standing: &Standing, each: usize) -> Self {
-        Self { each, totals: standing.classes().flatten().copied().collect() }
+        Self { each, totals: standing.totals() }
     }
 
     /// Those of a group, the oldest first.
@@ -60,10 +60,9 @@ pub fn of(
     ends_us: &[u64],
 ) -> Generations {
     let each = ends_us.len() + 1;
-    let totals = vec![Total::default(); session.book.groups().numbers() * each];
-    let mut groups = Generations { each, totals };
+    let mut totals = vec![Total::default(); session.book.groups().numbers() * each];
     if bounds.when == When::Peak || !bounds.in_use {
-        return groups;
+        return Generations { each, totals: Arc::new(totals) };
     }
     let cut = Cut { by: By::Group, only: only.cloned() };
     let classes = Classes::of(session, &cut, bounds);
@@ -71,7 +70,7 @@ pub fn of(
     let mut take = |one: &Seen, weight: &Weight| {
         let Some(group) = classes.class(one) else { return };
         let generation = ends_us.partition_point(|&end| end < one.born_us);
-        if let Some(total) = groups.totals.get_mut(group as usize * each + generation) {
+        if let Some(total) = totals.get_mut(group as usize * each + generation) {
             total.add(weight);
         }
     };
@@ -83,5 +82,5 @@ pub fn of(
             take(&Seen::living(block, bounds), weights.of(block.interval, block.size));
         }
     }
-    groups
+    Generations { each, totals: Arc::new(totals) }
 }

@@ -61,8 +61,9 @@ pub fn ages(
     let mut ages = vec![Ages::default(); groups.len()];
     let group_of = session.book.group_of();
     let place = |group: u32| place_of.get(group as usize).copied().unwrap_or(u32::MAX);
-    let wanted =
-        |stack: u32| group_of.get(stack as usize).is_some_and(|group| place(*group) < u32::MAX);
+    // Most blocks are of others: one small table tells them from those that are wanted.
+    let wanted: Vec<bool> = group_of.iter().map(|group| place(*group) < u32::MAX).collect();
+    let wanted = |stack: u32| wanted.get(stack as usize).is_some_and(|wanted| *wanted);
     each(session, bounds, only, born_until_us, wanted, |group, born_us, weight| {
         if let Some(ages) = ages.get_mut(place(group) as usize) {
             let age = bucket((bounds.end_us - born_us).saturating_mul(1000));

@@ -37,6 +37,7 @@ use heaptop_protocol::estimate::Weight;
 use heaptop_protocol::ids::{BlockId, ThreadId};
 use heaptop_protocol::totals::Total;
 use std::cell::{Ref, RefMut};
+use std::sync::Arc;
 
 /// See the module, in nanoseconds of the target's time.
 const KEPT_NS: u64 = 5_000_000_000;
@@ -95,8 +96,9 @@ pub struct Standing {
     classes: Kind,
     /// Where stretches end, in order.
     ends_us: Vec<u64>,
-    /// By class and stretch.
-    totals: Vec<Total>,
+    /// By class and stretch. An answer that keeps them costs nothing: the next event that
+    /// changes them makes a copy for itself, between two frames.
+    totals: Arc<Vec<Total>>,
     asked_ns: u64,
 }
 
@@ -104,6 +106,7 @@ impl Standing {
     fn new(session: &Session, key: Key, ends_us: &[u64]) -> Self {
         let classes = Kind::of(session, key.by);
         let totals = vec![Total::default(); classes.count(session) * (ends_us.len() + 1)];
+        let totals = Arc::new(totals);
         let ends_us = ends_us.to_vec();
         let mut made = Self { key, classes, ends_us, totals, asked_ns: session.now_ns };
         let mut weights = Weights::new();
@@ -123,6 +126,11 @@ impl Standing {
         self.key == key && same
     }
 
+    /// All sums as they are now, by class and stretch.
+    pub fn totals(&self) -> Arc<Vec<Total>> {
+        Arc::clone(&self.totals)
+    }
+
     /// By class, the sums of its blocks in each stretch, the oldest first.
     pub fn classes(&self) -> impl Iterator<Item = &[Total]> {
         self.totals.chunks_exact(self.ends_us.len() + 1)
@@ -140,11 +148,12 @@ impl Standing {
         let Some(class) = self.classes.class(one.stack, one.size, one.thread) else { return };
         let stretch = self.ends_us.partition_point(|&end| end < one.born_us);
         let place = class as usize * (self.ends_us.len() + 1) + stretch;
-        if place >= self.totals.len() {
+        let totals = Arc::make_mut(&mut self.totals);
+        if place >= totals.len() {
             let each = self.ends_us.len() + 1;
-            self.totals.resize((class as usize + 1) * each, Total::default());
+            totals.resize((class as usize + 1) * each, Total::default());
         }
-        change(&mut self.totals[place]);
+        change(&mut totals[place]);
     }
 
     /// Stretches end elsewhere.

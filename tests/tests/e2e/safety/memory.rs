@@ -53,9 +53,6 @@ fn an_agent_that_finds_no_memory_waits_for_it() {
 /// The usual limit on memory that may be locked. The system compares it with all
 /// address space, touched or not.
 const USUAL_LOCK: u64 = 8 << 20;
-/// What the code of a build without optimisation takes more than a program has that is
-/// optimised, as those are whose memory is locked.
-const UNOPTIMISED: u64 = 512 << 10;
 
 #[test]
 fn a_small_program_locks_its_memory_beside_the_smallest_agent() {
@@ -67,7 +64,7 @@ fn a_small_program_locks_its_memory_beside_the_smallest_agent() {
         // The code of a build without optimisation takes the room that glibc's heap would
         // hold ahead.
         .env("MALLOC_TOP_PAD_", "0")
-        .limit(libc::RLIMIT_MEMLOCK, USUAL_LOCK + UNOPTIMISED)
+        .limit(libc::RLIMIT_MEMLOCK, USUAL_LOCK)
         .user(NOBODY);
     let mut target = started(&run);
     let mut client = Client::attach(&target.socket());

@@ -248,7 +248,7 @@ impl<'a> LeakList<'a> {
         many: usize,
     ) -> Option<u8> {
         let (since, now) = session.span().filter(|_| session.knows_in_use())?;
-        if session.live_blocks().count() <= many {
+        if session.live_block_count() <= many {
             return None;
         }
         let from = from_ns.unwrap_or(since).max(since);
